@@ -1,1 +1,12 @@
-fn main() {}
+//! The function runner's program; everything it does is in the library.
+
+use std::process::ExitCode;
+
+/// musl's own allocator is slow with several threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    function_runner::cli::main(std::env::args_os().skip(1))
+}

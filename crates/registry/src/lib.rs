@@ -1,1 +1,5 @@
-//! 
+//! Image registries: how images are named.
+
+mod reference;
+
+pub use reference::{ImageKey, InvalidReference, Problem, Reference};

@@ -1,1 +1,28 @@
-//! 
+//! What travels between Porch, the function runner and the wrapper server:
+//! the gRPC service with its limits, deadlines and health, the client, and
+//! the one place where a failed call becomes a gRPC status.
+
+pub mod client;
+mod failure;
+mod front;
+mod health;
+mod inbound;
+mod listen;
+mod message;
+pub mod proto;
+mod scrape;
+mod trace;
+mod verdict;
+
+pub use failure::{DOMAIN, Failure};
+pub use front::{FinishedRpc, Front, Observer, ServeOptions, serve};
+pub use health::Health;
+pub use inbound::Arrival;
+pub use listen::listen;
+pub use message::BUDGET as MESSAGE_BUDGET;
+pub use scrape::serve_metrics;
+pub use trace::TraceContext;
+pub use verdict::{Answer, Note, run_failure, verdict};
+
+/// Bytes a response may need around its two fields.
+pub const ENVELOPE: usize = 64;

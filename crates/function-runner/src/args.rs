@@ -1,0 +1,247 @@
+//! Every flag of the service and of its subcommands, as tables.
+
+use std::path::PathBuf;
+
+use flags::{Command, Flag, GoDuration, Group};
+
+const MIB: i64 = 1024 * 1024;
+
+pub(crate) const PORT: Flag<u16> = Flag::integer(
+    "port",
+    9445,
+    0..=65535,
+    "Port of the gRPC service on all interfaces; 0 takes any free one.",
+);
+pub(crate) const METRICS_PORT: Flag<u16> = Flag::integer(
+    "metrics-port",
+    9464,
+    0..=65535,
+    "Port of the Prometheus metrics; 0 turns them off. Wins over OTEL_EXPORTER_PROMETHEUS_PORT.",
+);
+pub(crate) const MAX_REQUEST_BODY_SIZE: Flag<usize> = Flag::integer(
+    "max-request-body-size",
+    6 * MIB,
+    1..=(2048 * MIB - 1),
+    "Largest gRPC message in bytes, both ways; keep it the same on porch-server.",
+)
+.placeholder("BYTES");
+pub(crate) const MAX_CONNECTION_AGE: Flag<GoDuration> = Flag::duration(
+    "max-connection-age",
+    GoDuration::ZERO,
+    "Ask clients to reconnect after this long, so that replicas share them; 0 means never.",
+);
+pub(crate) const SHUTDOWN_DELAY: Flag<GoDuration> = Flag::duration(
+    "shutdown-delay",
+    GoDuration::from_seconds(5),
+    "After a signal: report NOT_SERVING but still answer for this long.",
+);
+pub(crate) const SHUTDOWN_GRACE: Flag<GoDuration> = Flag::duration(
+    "shutdown-grace",
+    GoDuration::from_seconds(20),
+    "After that: let running calls finish for this long before they are ended.",
+);
+
+pub(crate) const LOG_LEVEL: Flag<u8> = Flag::integer(
+    "log-level",
+    2,
+    0..=5,
+    "0 errors, 1 warnings, 2 calls and changes, 3 decisions, 4 everything but, 5 with resources.",
+);
+pub(crate) const LOG_FORMAT: Flag<&'static str> =
+    Flag::choice("log-format", "text", &["text", "json"], "How log lines are written.");
+
+pub(crate) const DISABLE_RUNTIMES: Flag<Vec<String>> =
+    Flag::list("disable-runtimes", &[], &["exec", "pod"], "Runtimes not to use, separated by commas.");
+pub(crate) const DEFAULT_IMAGE_PREFIX: Flag<String> = Flag::text(
+    "default-image-prefix",
+    "ghcr.io/kptdev/krm-functions-catalog",
+    "Put before image references without a \"/\".",
+)
+.placeholder("PREFIX");
+
+pub(crate) const FUNCTIONS: Flag<PathBuf> =
+    Flag::path("functions", "./functions", "Folder of the function executables.").placeholder("FOLDER");
+pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
+    "config",
+    "./config.yaml",
+    "Which images the executables serve; changes take effect at once. May be missing unless given.",
+)
+.placeholder("FILE");
+pub(crate) const FUNCTION_TIMEOUT: Flag<GoDuration> = Flag::duration(
+    "function-timeout",
+    GoDuration::from_minutes(5),
+    "Longest run of an executable; a caller's shorter deadline wins.",
+);
+pub(crate) const MAX_CONCURRENT_EXECUTIONS: Flag<usize> = Flag::integer(
+    "max-concurrent-executions",
+    0,
+    0..=100_000,
+    "Executables running at once; 0 means twice the processor cores.",
+);
+pub(crate) const MAX_QUEUED_EXECUTIONS: Flag<usize> = Flag::integer(
+    "max-queued-executions",
+    256,
+    0..=1_000_000,
+    "Calls waiting for an executable to end; more are refused.",
+);
+pub(crate) const EXEC_ENV: Flag<Vec<String>> = Flag::list(
+    "exec-env",
+    &[],
+    &[],
+    "Names of environment variables that executables may see, separated by commas.",
+)
+.placeholder("NAMES");
+
+pub(crate) const KUBECONFIG: Flag<PathBuf> = Flag::path(
+    "kubeconfig",
+    "",
+    "Cluster access; else KUBECONFIG, else the in-cluster account, else no cluster.",
+)
+.placeholder("FILE");
+pub(crate) const POD_NAMESPACE: Flag<String> =
+    Flag::text("pod-namespace", "porch-fn-system", "Namespace of the function pods.").placeholder("NAME");
+pub(crate) const POD_TTL: Flag<GoDuration> =
+    Flag::duration("pod-ttl", GoDuration::from_minutes(30), "How long an unused function pod is kept.");
+pub(crate) const SCAN_INTERVAL: Flag<GoDuration> =
+    Flag::duration("scan-interval", GoDuration::from_minutes(1), "How often unused pods are collected.");
+pub(crate) const POD_CACHE_CONFIG: Flag<PathBuf> = Flag::path(
+    "pod-cache-config",
+    "/pod-cache-config/pod-cache-config.yaml",
+    "Images to start pods for beforehand.",
+)
+.placeholder("FILE");
+pub(crate) const WARM_UP_POD_CACHE: Flag<bool> =
+    Flag::boolean("warm-up-pod-cache", true, "Start the pods of --pod-cache-config at start.");
+pub(crate) const FUNCTION_POD_TEMPLATE: Flag<String> = Flag::text(
+    "function-pod-template",
+    "",
+    "ConfigMap with the template of function pods; empty means the built-in one.",
+)
+.placeholder("NAME");
+pub(crate) const MAX_WAITLIST_LENGTH: Flag<i64> = Flag::integer(
+    "max-waitlist-length",
+    2,
+    i64::MIN..=i64::MAX,
+    "Calls per pod before another pod is started; 0 or less means the default.",
+);
+pub(crate) const MAX_PARALLEL_PODS: Flag<i64> = Flag::integer(
+    "max-parallel-pods-per-function",
+    1,
+    i64::MIN..=i64::MAX,
+    "Pods of one function at most; 0 or less means the default.",
+);
+
+pub(crate) const ENABLE_PRIVATE_REGISTRIES: Flag<bool> =
+    Flag::boolean("enable-private-registries", false, "Use the credentials below for images.");
+pub(crate) const REGISTRY_AUTH_SECRET_PATH: Flag<PathBuf> = Flag::path(
+    "registry-auth-secret-path",
+    "/var/tmp/config-secret/.dockerconfigjson",
+    "Docker configuration with the credentials.",
+)
+.placeholder("FILE");
+pub(crate) const REGISTRY_AUTH_SECRET_NAME: Flag<String> = Flag::text(
+    "registry-auth-secret-name",
+    "auth-secret",
+    "Secret made of it in the pod namespace, for pulling images.",
+)
+.placeholder("NAME");
+pub(crate) const ENABLE_PRIVATE_REGISTRIES_TLS: Flag<bool> =
+    Flag::boolean("enable-private-registries-tls", false, "Trust the certificate authority below.");
+pub(crate) const TLS_SECRET_PATH: Flag<PathBuf> =
+    Flag::path("tls-secret-path", "/var/tmp/tls-secret/", "Folder with ca.crt or ca.pem.")
+        .placeholder("FOLDER");
+
+pub(crate) const VERSION: Flag<bool> =
+    Flag::boolean("version", false, "Print version, commit and toolchain.");
+
+pub(crate) const IMAGE: Flag<String> =
+    Flag::text("image", "", "The function's image.").placeholder("REFERENCE");
+pub(crate) const ADDRESS: Flag<String> =
+    Flag::text("address", "", "Ask the service at HOST:PORT; without it the function is evaluated here.")
+        .placeholder("HOST:PORT");
+pub(crate) const TIMEOUT: Flag<GoDuration> =
+    Flag::duration("timeout", GoDuration::ZERO, "Give up after this long; 0 means never.");
+
+const EXEC_GROUP: Group = Group {
+    heading: "Functions as executables (runtime exec)",
+    flags: &[
+        FUNCTIONS.spec(),
+        CONFIG.spec(),
+        FUNCTION_TIMEOUT.spec(),
+        MAX_CONCURRENT_EXECUTIONS.spec(),
+        MAX_QUEUED_EXECUTIONS.spec(),
+        EXEC_ENV.spec(),
+    ],
+};
+
+/// The service itself.
+pub static SERVER: Command = Command {
+    name: "function-runner",
+    usage: "[flags]   or: function-runner eval --help",
+    summary: "Evaluates KRM functions for Porch over gRPC, as local executables or in pods.",
+    groups: &[
+        Group {
+            heading: "Serving",
+            flags: &[
+                PORT.spec(),
+                METRICS_PORT.spec(),
+                MAX_REQUEST_BODY_SIZE.spec(),
+                MAX_CONNECTION_AGE.spec(),
+                SHUTDOWN_DELAY.spec(),
+                SHUTDOWN_GRACE.spec(),
+            ],
+        },
+        Group { heading: "Logging", flags: &[LOG_LEVEL.spec(), LOG_FORMAT.spec()] },
+        Group {
+            heading: "Choosing how a function runs",
+            flags: &[DISABLE_RUNTIMES.spec(), DEFAULT_IMAGE_PREFIX.spec()],
+        },
+        EXEC_GROUP,
+        Group {
+            heading: "Functions in pods (runtime pod)",
+            flags: &[
+                KUBECONFIG.spec(),
+                POD_NAMESPACE.spec(),
+                POD_TTL.spec(),
+                SCAN_INTERVAL.spec(),
+                MAX_WAITLIST_LENGTH.spec(),
+                MAX_PARALLEL_PODS.spec(),
+                FUNCTION_POD_TEMPLATE.spec(),
+                POD_CACHE_CONFIG.spec(),
+                WARM_UP_POD_CACHE.spec(),
+            ],
+        },
+        Group {
+            heading: "Private registries",
+            flags: &[
+                ENABLE_PRIVATE_REGISTRIES.spec(),
+                REGISTRY_AUTH_SECRET_PATH.spec(),
+                REGISTRY_AUTH_SECRET_NAME.spec(),
+                ENABLE_PRIVATE_REGISTRIES_TLS.spec(),
+                TLS_SECRET_PATH.spec(),
+            ],
+        },
+        Group { heading: "Other", flags: &[VERSION.spec()] },
+    ],
+};
+
+/// `function-runner eval`.
+pub static EVAL: Command = Command {
+    name: "function-runner eval",
+    usage: "--image REFERENCE [flags] < resources.yaml",
+    summary: "Runs one function over the ResourceList on standard input. The result goes to standard output, \
+              the function's log to standard error; exits with 1 when the function fails.",
+    groups: &[
+        Group { heading: "What to run", flags: &[IMAGE.spec(), ADDRESS.spec(), TIMEOUT.spec()] },
+        Group {
+            heading: "Limits and names",
+            flags: &[
+                MAX_REQUEST_BODY_SIZE.spec(),
+                DEFAULT_IMAGE_PREFIX.spec(),
+                LOG_LEVEL.spec(),
+                LOG_FORMAT.spec(),
+            ],
+        },
+        EXEC_GROUP,
+    ],
+};

@@ -1,0 +1,149 @@
+//! `function-runner eval`: one function over the ResourceList on stdin.
+
+use std::{
+    io::{Read, Write},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use flags::{Flags, Mistakes};
+use tokio::time::Instant;
+use tonic::Status;
+use wire::{
+    Answer, TraceContext,
+    client::{self, CallOptions, Client},
+};
+
+use super::{complain, in_runtime};
+use crate::{
+    args,
+    evaluate::{Call, Chain},
+    serve,
+    settings::{self, ExecSettings, Logging, Machine, Surroundings},
+    telemetry,
+};
+
+/// What one evaluation needs.
+#[derive(Debug)]
+struct Evaluation {
+    image: String,
+    address: String,
+    timeout: Option<Duration>,
+    limit: usize,
+    default_prefix: String,
+    exec: ExecSettings,
+    logging: Logging,
+}
+
+pub(super) fn main(flags: Flags) -> Result<ExitCode, Mistakes> {
+    let evaluation = read(flags)?;
+    let input = match read_input(evaluation.limit) {
+        Ok(input) => input,
+        Err(error) => {
+            complain(&format!("function-runner eval: {error:#}"));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    Ok(in_runtime(evaluation.run(input)))
+}
+
+fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
+    flags.refuse_arguments();
+    let timeout = settings::not_negative(&mut flags, &args::TIMEOUT);
+    let evaluation = Evaluation {
+        image: flags.get(&args::IMAGE),
+        address: flags.get(&args::ADDRESS),
+        timeout: (!timeout.is_zero()).then_some(timeout),
+        limit: flags.get(&args::MAX_REQUEST_BODY_SIZE),
+        default_prefix: settings::read_prefix(&mut flags),
+        exec: settings::read_exec(&mut flags, &Machine),
+        logging: Logging {
+            // A person wants the answer; warnings and worse are told beside it.
+            level: if flags.given(&args::LOG_LEVEL) { flags.get(&args::LOG_LEVEL) } else { 1 },
+            json: settings::read_logging(&flags).json,
+        },
+    };
+    if evaluation.image.is_empty() {
+        flags.reject(&args::IMAGE, "name the function to run, such as --image=example.com/set-owner:v1");
+    }
+    flags.finish(evaluation)
+}
+
+fn read_input(limit: usize) -> anyhow::Result<Bytes> {
+    let mut input = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    std::io::stdin().lock().take(most).read_to_end(&mut input).context("cannot read standard input")?;
+    anyhow::ensure!(
+        input.len() <= limit,
+        "the input is larger than {limit} bytes; raise --max-request-body-size here and on the service"
+    );
+    krm::inspect(&input).map_err(|cause| {
+        anyhow::anyhow!(
+            "standard input is not a ResourceList: {cause}; put the resources under items: of one"
+        )
+    })?;
+    Ok(input.into())
+}
+
+impl Evaluation {
+    async fn run(self, input: Bytes) -> anyhow::Result<ExitCode> {
+        telemetry::start_logs(self.logging);
+        let answered =
+            if self.address.is_empty() { self.evaluate_here(input).await? } else { self.ask(input).await? };
+        match answered {
+            Ok(Answer { resource_list, log, .. }) => {
+                let _ = std::io::stderr().write_all(&log);
+                let mut output = std::io::stdout().lock();
+                output
+                    .write_all(&resource_list)
+                    .and_then(|()| output.flush())
+                    .context("cannot write the result")?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(status) => {
+                complain(&format!("{:?}: {}", status.code(), status.message()));
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+
+    /// Asks a running service.
+    async fn ask(self, input: Bytes) -> anyhow::Result<Result<Answer, Status>> {
+        let endpoint = client::endpoint(&self.address)
+            .with_context(|| format!("--address {:?} is not HOST:PORT", self.address))?
+            .connect_timeout(self.timeout.unwrap_or(Duration::from_secs(20)));
+        let channel = endpoint.connect().await.with_context(|| {
+            format!(
+                "no function runner answers at {}; start one with function-runner --port=PORT",
+                self.address
+            )
+        })?;
+        let trace = Machine.variable("TRACEPARENT").as_deref().and_then(TraceContext::parse);
+        let options = CallOptions { timeout: self.timeout, trace };
+        let answered =
+            Client::new(channel, self.limit + wire::ENVELOPE).evaluate(&self.image, input, options).await;
+        Ok(answered.map(|response| Answer {
+            resource_list: response.resource_list,
+            log: response.log,
+            notes: Vec::new(),
+        }))
+    }
+
+    /// Evaluates in this process, with the evaluators of the service.
+    async fn evaluate_here(self, input: Bytes) -> anyhow::Result<Result<Answer, Status>> {
+        let runtime = serve::start_exec(&self.exec, &self.default_prefix, self.limit)?;
+        let chain = Chain::default().with(runtime.evaluator);
+        let image = match crate::service::resolve(&self.image, "", &self.default_prefix) {
+            Ok(image) => image,
+            Err(failure) => return Ok(Err(failure.into())),
+        };
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let call = Call::new(image, input, deadline, TraceContext::begin());
+        let result = chain.evaluate(&call).await.result;
+        // Whatever the function left behind must not outlive us.
+        let _ = tokio::time::timeout(Duration::from_secs(2), runtime.supervisor.idle()).await;
+        Ok(result.map_err(Status::from))
+    }
+}

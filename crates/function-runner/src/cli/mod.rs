@@ -1,0 +1,80 @@
+//! The command line: the service itself, and commands for people.
+
+mod eval;
+
+use std::{ffi::OsString, io::Write, process::ExitCode};
+
+use flags::{Command, Flags, Mistakes, Outcome};
+
+use crate::{
+    args, serve,
+    settings::{Machine, Settings},
+    version,
+};
+
+/// What a wrong command line ends with.
+const USAGE: u8 = 2;
+
+/// Runs the command the arguments ask for.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut arguments = arguments.peekable();
+    let first = arguments.peek().and_then(|argument| argument.to_str());
+    match first {
+        Some("eval") => run(&args::EVAL, arguments.skip(1), eval::main),
+        Some("version") => say(&version::line()),
+        Some(word) if !word.starts_with('-') => {
+            complain(&format!(
+                "function-runner {word}: no such command; there are: eval, version, or flags alone to serve"
+            ));
+            ExitCode::from(USAGE)
+        }
+        _ => run(&args::SERVER, arguments, |flags| {
+            if flags.get(&args::VERSION) {
+                return Ok(say(&version::line()));
+            }
+            Settings::read(flags, &Machine).map(|settings| in_runtime(serve::run(settings)))
+        }),
+    }
+}
+
+fn run(
+    command: &Command,
+    arguments: impl IntoIterator<Item = OsString>,
+    main: impl FnOnce(Flags) -> Result<ExitCode, Mistakes>,
+) -> ExitCode {
+    match command.parse(arguments) {
+        Outcome::Help => say(command.help().trim_end()),
+        Outcome::Flags(flags) => main(flags).unwrap_or_else(|mistakes| {
+            complain(&mistakes.to_string());
+            ExitCode::from(USAGE)
+        }),
+    }
+}
+
+/// Runs a command to its end in a runtime of its own.
+fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>>) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("function-runner: cannot start its threads: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(command).unwrap_or_else(|error| {
+        complain(&format!("function-runner: {error:#}"));
+        ExitCode::FAILURE
+    });
+    runtime.shutdown_background();
+    code
+}
+
+/// Prints to standard output. A reader that went away is no failure of ours.
+fn say(text: &str) -> ExitCode {
+    let _ = writeln!(std::io::stdout(), "{text}");
+    ExitCode::SUCCESS
+}
+
+/// Prints to standard error.
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,163 @@
+//! The exec runtime: functions as executables on this machine.
+
+use std::{ffi::OsString, io, num::NonZeroUsize, time::Duration};
+
+use process::{AcquireError, Environment, FairQueue, Folder, Limits, Program, RunError, Scratch, Supervisor};
+use tokio::time::Instant;
+use wire::{Answer, Failure};
+
+use super::{Call, Evaluator, Stage};
+use crate::routing::{Executable, Routing};
+
+/// The function is given up this much before the call, so that what it wrote
+/// on stderr can be told.
+const HEAD_START: Duration = Duration::from_millis(2);
+
+/// Bounds of the exec runtime.
+#[derive(Debug, Clone)]
+pub struct ExecLimits {
+    /// How long one function may run; the caller's deadline may be shorter.
+    pub timeout: Duration,
+    /// The largest output, its log included.
+    pub max_output: usize,
+    /// Functions running at once.
+    pub max_concurrent: NonZeroUsize,
+    /// Calls waiting for that.
+    pub max_queued: usize,
+}
+
+/// Runs functions as processes.
+#[derive(Debug)]
+pub struct ExecEvaluator {
+    routing: Routing,
+    supervisor: Supervisor,
+    queue: FairQueue,
+    limits: ExecLimits,
+    environment: Vec<(OsString, OsString)>,
+    scratch: Scratch,
+}
+
+impl ExecEvaluator {
+    /// An evaluator for what `routing` names; `inherited` are the names of
+    /// variables functions may see of ours.
+    pub fn new(
+        routing: Routing,
+        supervisor: Supervisor,
+        scratch: Scratch,
+        limits: ExecLimits,
+        inherited: &[String],
+    ) -> Self {
+        let queue = FairQueue::new(limits.max_concurrent, limits.max_queued);
+        let environment = clean_environment(inherited);
+        Self { routing, supervisor, queue, limits, environment, scratch }
+    }
+
+    /// The queue, for metrics.
+    pub fn queue(&self) -> FairQueue {
+        self.queue.clone()
+    }
+
+    async fn run(&self, call: &Call, executable: &Executable) -> Result<Answer, Failure> {
+        call.enter(Stage::Queued);
+        let _permit = self
+            .queue
+            .acquire(&executable.function, call.deadline)
+            .await
+            .map_err(|full| Self::refused(call, &full))?;
+        call.enter(Stage::Running);
+        let latest = Instant::now() + self.limits.timeout;
+        let own_limit = call.deadline.is_none_or(|deadline| latest < deadline);
+        let limits = Limits {
+            deadline: Some(if own_limit {
+                latest
+            } else {
+                call.deadline.map_or(latest, |at| at - HEAD_START)
+            }),
+            max_output: self.limits.max_output,
+            max_log: Limits::MAX_LOG,
+        };
+        let program = Program {
+            path: executable.path.clone(),
+            arguments: Vec::new(),
+            environment: Environment::Clean(self.environment.clone()),
+            folder: Folder::Working(self.scratch.clone()),
+        };
+        match self.supervisor.run(&program, call.resource_list.clone(), &limits).await {
+            Ok(finished) => wire::verdict(call.image.as_given(), finished).await,
+            Err(RunError::Start { source, .. }) if is_absent(&source) => {
+                Err(Self::absent(call, executable, &source))
+            }
+            Err(error) => Err(wire::run_failure(call.image.as_given(), &error, |stderr| {
+                if own_limit { self.too_slow(call, stderr) } else { call.timed_out(stderr) }
+            })),
+        }
+    }
+
+    fn refused(call: &Call, error: &AcquireError) -> Failure {
+        match error {
+            AcquireError::TimedOut { .. } => call.timed_out(String::new()),
+            AcquireError::Full { .. } => Failure::Exhausted {
+                image: call.image.as_given().to_owned(),
+                cause: format!("{error}, or raise --max-queued-executions or --max-concurrent-executions"),
+                stderr: String::new(),
+            },
+        }
+    }
+
+    fn too_slow(&self, call: &Call, stderr: String) -> Failure {
+        let cause =
+            format!("the function ran longer than --function-timeout allows ({:?})", self.limits.timeout);
+        Failure::TimedOut { image: call.image.as_given().to_owned(), cause, stderr }
+    }
+
+    /// A configured executable that is not there is no failure of the call:
+    /// the next runtime may have the image.
+    fn absent(call: &Call, executable: &Executable, source: &io::Error) -> Failure {
+        let detail = format!(
+            "it is configured as the executable {}, which cannot be started: {source}",
+            executable.path.display()
+        );
+        Failure::NotFound { image: call.image.as_given().to_owned(), detail: Some(detail) }
+    }
+}
+
+#[tonic::async_trait]
+impl Evaluator for ExecEvaluator {
+    fn name(&self) -> &'static str {
+        "exec"
+    }
+
+    async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
+        let index = self.routing.index();
+        let executable = index.lookup(&call.image).and_then(|route| route.executable.clone());
+        match executable {
+            Some(executable) => self.run(call, &executable).await,
+            None => Err(Failure::NotFound { image: call.image.as_given().to_owned(), detail: None }),
+        }
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
+    )
+}
+
+/// What every function sees: where programs are, its language, and what the
+/// operator lets through. Nothing else of ours, least of all secrets.
+fn clean_environment(inherited: &[String]) -> Vec<(OsString, OsString)> {
+    let path = std::env::var_os("PATH")
+        .unwrap_or_else(|| "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
+    let mut environment = vec![("PATH".into(), path)];
+    let language = std::env::var_os("LANG").unwrap_or_else(|| "C.UTF-8".into());
+    environment.push(("LANG".into(), language));
+    let locale = ["LC_ALL", "LC_CTYPE", "LANGUAGE"].into_iter().map(str::to_owned);
+    for name in locale.chain(inherited.iter().cloned()) {
+        if let Some(value) = std::env::var_os(&name) {
+            environment.retain(|(known, _)| *known != *name);
+            environment.push((name.into(), value));
+        }
+    }
+    environment
+}

@@ -1,0 +1,15 @@
+//! The function runner: evaluates KRM functions for Porch over gRPC.
+//!
+//! A call walks one way: gRPC request → chain of evaluators → response.
+//! Everything else is state beside that road.
+
+pub mod args;
+pub mod cli;
+pub mod evaluate;
+pub mod routing;
+mod serve;
+mod service;
+pub mod settings;
+mod shutdown;
+pub mod telemetry;
+pub mod version;

@@ -1,0 +1,194 @@
+//! The gRPC service: from a request to a call and from its outcome to a
+//! response, with one line in the log and one count in the metrics for each.
+
+use std::{sync::Arc, time::Duration};
+
+use registry::Reference;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Request, Response, Status};
+use tracing::{info, trace, warn};
+use wire::{
+    Answer, Arrival, Failure, TraceContext,
+    proto::{
+        EvaluateFunctionRequest, EvaluateFunctionResponse,
+        function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
+    },
+};
+
+use crate::{
+    evaluate::{Call, Chain, Outcome},
+    telemetry::{CallSpan, EndedCall, Metrics},
+};
+
+/// Answers `evaluator.FunctionEvaluator`.
+#[derive(Debug)]
+pub(crate) struct Service {
+    chain: Chain,
+    default_prefix: String,
+    metrics: Metrics,
+    /// Cancelled when calls still running must be answered at once.
+    abandon: CancellationToken,
+}
+
+impl Service {
+    /// A service over `chain`; calls that still run when `abandon` is
+    /// cancelled are answered with `Unavailable`.
+    pub(crate) fn new(
+        chain: Chain,
+        default_prefix: String,
+        metrics: Metrics,
+        abandon: CancellationToken,
+    ) -> Self {
+        Self { chain, default_prefix, metrics, abandon }
+    }
+
+    /// The gRPC service. Sizes are judged in front of it, in our own words.
+    pub(crate) fn into_server(self) -> FunctionEvaluatorServer<Self> {
+        FunctionEvaluatorServer::from_arc(Arc::new(self))
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX)
+    }
+
+    async fn answer(
+        &self,
+        request: EvaluateFunctionRequest,
+        record: &mut CallRecord,
+    ) -> Result<Answer, Failure> {
+        let image = resolve(&request.image, &request.tag, &self.default_prefix)?;
+        record.image = Some(image.clone());
+        let call = Call::new(image, request.resource_list, record.deadline, record.trace.clone());
+        trace!(resources = %String::from_utf8_lossy(&call.resource_list), "request");
+        let outcome = tokio::select! {
+            outcome = self.chain.evaluate(&call) => outcome,
+            () = self.abandon.cancelled() => Outcome {
+                evaluator: "none",
+                result: Err(Failure::Unavailable {
+                    cause: format!(
+                        "the function runner is shutting down and {} did not finish within --shutdown-grace; try again",
+                        call.image.as_given()
+                    ),
+                }),
+            },
+        };
+        record.evaluator = outcome.evaluator;
+        outcome.result
+    }
+}
+
+/// The reference a request asks for: the default prefix before a bare name,
+/// the request's tag in place of its own.
+pub(crate) fn resolve(image: &str, tag: &str, default_prefix: &str) -> Result<Reference, Failure> {
+    let invalid = |error: registry::InvalidReference| Failure::InvalidImage { cause: error.to_string() };
+    let reference = Reference::parse_with_prefix(image, default_prefix).map_err(invalid)?;
+    if tag.is_empty() { Ok(reference) } else { reference.with_tag(tag).map_err(invalid) }
+}
+
+#[tonic::async_trait]
+impl FunctionEvaluator for Service {
+    async fn evaluate_function(
+        &self,
+        request: Request<EvaluateFunctionRequest>,
+    ) -> Result<Response<EvaluateFunctionResponse>, Status> {
+        let mut record = CallRecord::begin(&self.metrics, &request);
+        let result = self.answer(request.into_inner(), &mut record).await;
+        record.finish(&result);
+        let Answer { resource_list, log, .. } = result?;
+        trace!(resources = %String::from_utf8_lossy(&resource_list), "response");
+        Ok(Response::new(EvaluateFunctionResponse { resource_list, log }))
+    }
+}
+
+/// What is told of a call when it is over, also when its client went away and
+/// the future of the call was dropped.
+struct CallRecord {
+    metrics: Metrics,
+    span: CallSpan,
+    trace: TraceContext,
+    arrival: Arrival,
+    deadline: Option<tokio::time::Instant>,
+    image: Option<Reference>,
+    evaluator: &'static str,
+    received: usize,
+    sent: usize,
+    code: Code,
+    message: String,
+}
+
+impl CallRecord {
+    fn begin(metrics: &Metrics, request: &Request<EvaluateFunctionRequest>) -> Self {
+        let now = tokio::time::Instant::now();
+        let arrival = request.extensions().get().copied().unwrap_or(Arrival { at: now, deadline: None });
+        let caller = TraceContext::from_headers(request.metadata().as_ref());
+        let (span, trace) = metrics.begin_span(caller);
+        metrics.call_started();
+        Self {
+            metrics: metrics.clone(),
+            span,
+            trace,
+            deadline: arrival.deadline,
+            arrival,
+            image: None,
+            evaluator: "none",
+            received: request.get_ref().resource_list.len(),
+            sent: 0,
+            code: Code::Cancelled,
+            message: "the client went away".to_owned(),
+        }
+    }
+
+    fn finish(mut self, result: &Result<Answer, Failure>) {
+        match result {
+            Ok(answer) => {
+                self.code = Code::Ok;
+                self.sent = answer.resource_list.len() + answer.log.len();
+                self.message.clear();
+                for note in &answer.notes {
+                    warn!(image = self.image(), trace = self.trace.trace_id(), "{note}");
+                }
+            }
+            Err(failure) => {
+                self.code = failure.code();
+                self.message = failure.message();
+            }
+        }
+    }
+
+    fn image(&self) -> &str {
+        self.image.as_ref().map_or("", Reference::as_given)
+    }
+}
+
+impl Drop for CallRecord {
+    fn drop(&mut self) {
+        let elapsed: Duration = self.arrival.at.elapsed();
+        let function = self.image.as_ref().map_or("", Reference::name);
+        self.metrics.call_ended(&EndedCall {
+            function,
+            evaluator: self.evaluator,
+            code: self.code,
+            elapsed,
+            received: self.received,
+            sent: self.sent,
+        });
+        let mut span = std::mem::take(&mut self.span);
+        span.end(self.image(), self.evaluator, self.code, &self.message);
+        let milliseconds = elapsed.as_secs_f64() * 1e3;
+        info!(
+            function = self.image(),
+            evaluator = self.evaluator,
+            code = ?self.code,
+            duration_ms = format_args!("{milliseconds:.2}"),
+            bytes_in = self.received,
+            bytes_out = self.sent,
+            trace = self.trace.trace_id(),
+            error = (!self.message.is_empty()).then(|| in_brief(&self.message)),
+            "call"
+        );
+    }
+}
+
+/// The start of a message: the whole of it, which may quote the function at
+/// length, went to the caller.
+fn in_brief(message: &str) -> &str {
+    message.get(..message.floor_char_boundary(400)).unwrap_or_default()
+}

@@ -1,0 +1,12 @@
+//! What operators see: logs, metrics and traces.
+
+mod exporters;
+mod labels;
+mod logs;
+mod metrics;
+mod traces;
+
+pub use exporters::Telemetry;
+pub use logs::start as start_logs;
+pub use metrics::{EndedCall, Metrics};
+pub use traces::CallSpan;

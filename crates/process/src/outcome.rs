@@ -1,0 +1,158 @@
+//! How a call ended.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::Log;
+
+/// A function that ran to its end, successfully or not.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Its standard output, byte for byte.
+    pub output: Bytes,
+    /// The end of its standard error.
+    pub log: Log,
+    /// How the process ended.
+    pub exit: Exit,
+    /// The time from the call's begin to its end.
+    pub elapsed: Duration,
+}
+
+/// How a process ended. Displayed in the words of Go: `exit status 3`, `signal: killed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether it returned zero.
+    pub fn success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Code(code) => write!(formatter, "exit status {code}"),
+            Self::Signal(number) => match signal_name(number) {
+                Some(name) => write!(formatter, "signal: {name}"),
+                None => write!(formatter, "signal: signal {number}"),
+            },
+        }
+    }
+}
+
+/// The names Go gives to signals on Linux; people search for these words.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "hangup",
+        2 => "interrupt",
+        3 => "quit",
+        4 => "illegal instruction",
+        5 => "trace/breakpoint trap",
+        6 => "aborted",
+        7 => "bus error",
+        8 => "floating point exception",
+        9 => "killed",
+        10 => "user defined signal 1",
+        11 => "segmentation fault",
+        12 => "user defined signal 2",
+        13 => "broken pipe",
+        14 => "alarm clock",
+        15 => "terminated",
+        _ => return None,
+    })
+}
+
+/// Why a function did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program could not be started.
+    #[error("cannot start {}: {source}{}", program.display(), start_remedy(source))]
+    Start {
+        /// The program's file.
+        program: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The private folder could not be made.
+    #[error(
+        "cannot make a private folder {}: {source}; \
+         make its parent writable, or free space and inodes there",
+        path.display()
+    )]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The started process could not be followed: its pipes or its exit status failed. It has been killed.
+    #[error("lost track of the running {}: {source}; it has been killed, try again", program.display())]
+    Watch {
+        /// The program's file.
+        program: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The deadline passed first. Everything the function started has been killed.
+    #[error("the function had not ended after {after:?}, when its deadline passed, and was killed")]
+    TimedOut {
+        /// How long it had run.
+        after: Duration,
+        /// What it had written to standard error until then.
+        log: Log,
+    },
+    /// Standard output went beyond the limit. Everything the function started has been killed.
+    #[error("the function wrote more than the allowed {limit} bytes to standard output and was killed")]
+    OutputTooLarge {
+        /// [`Limits::max_output`](crate::Limits::max_output).
+        limit: usize,
+        /// What it had written to standard error until then.
+        log: Log,
+    },
+}
+
+impl RunError {
+    /// The log of a function that had started.
+    pub fn log(&self) -> Option<&Log> {
+        match self {
+            Self::TimedOut { log, .. } | Self::OutputTooLarge { log, .. } => Some(log),
+            Self::Start { .. } | Self::Folder { .. } | Self::Watch { .. } => None,
+        }
+    }
+}
+
+fn start_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; check that the file, and the interpreter it names, exist",
+        io::ErrorKind::PermissionDenied => "; check that it is a file this user may execute",
+        io::ErrorKind::ArgumentListTooLong => "; its arguments and environment are too large",
+        _ if source.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            "; it must be a program for this machine, or a script that starts with #!"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn exit_reads_as_go_writes_it() {
+        assert_eq!(Exit::Code(3).to_string(), "exit status 3");
+        assert_eq!(Exit::Signal(9).to_string(), "signal: killed");
+        assert_eq!(Exit::Signal(11).to_string(), "signal: segmentation fault");
+        assert_eq!(Exit::Signal(40).to_string(), "signal: signal 40");
+        assert!(Exit::Code(0).success() && !Exit::Code(1).success() && !Exit::Signal(9).success());
+    }
+}

@@ -1,0 +1,247 @@
+//! Every process of a call dies and is reaped, however the call ends and whatever the function tried.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)] // a test may
+
+mod common;
+
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::*;
+use process::{Folder, Limits, Program, RunError};
+use tokio::time::{Instant, timeout};
+
+/// What an unmarked process is depends on the calls that run meanwhile, so these tests take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn all_gone(mark: &str) {
+    gone(mark).await;
+    timeout(Duration::from_secs(10), supervisor().idle()).await.expect("idle in the end");
+    assert_eq!(supervisor().running(), 0);
+    eventually(Duration::from_secs(5), "no zombie", || zombies().is_empty()).await;
+}
+
+/// Starts a call that is cancelled when the returned handle is aborted.
+fn start(program: Program) -> tokio::task::JoinHandle<Result<process::Finished, RunError>> {
+    tokio::spawn(async move { supervisor().run(&program, Bytes::new(), &LIMITS).await })
+}
+
+const STUBBORN: &str = "trap '' TERM INT HUP; sleep 1000 & setsid sleep 1001 & \
+    setsid sh -c 'trap \"\" TERM; (sleep 1002 &) ; sleep 1003' & (setsid sleep 1004 >/dev/null 2>&1 &) ; \
+    echo up >&2; while :; do sleep 1; done";
+
+#[test]
+fn at_the_deadline() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("deadline");
+        let begun = Instant::now();
+        let limits = within(milliseconds(400));
+        let error = supervisor().run(&shell(STUBBORN, &mark), Bytes::new(), &limits).await.unwrap_err();
+        assert!(begun.elapsed() < milliseconds(700), "{:?}", begun.elapsed());
+        let RunError::TimedOut { log, after } = error else { panic!("{error}") };
+        assert_eq!(log.to_bytes().as_ref(), b"up\n");
+        assert!(after >= milliseconds(395));
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn at_cancellation() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("cancelled");
+        let call = start(shell(STUBBORN, &mark));
+        eventually(Duration::from_secs(5), "started", || marked(&mark).len() >= 7).await;
+        assert_eq!(supervisor().running(), 1);
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        assert_eq!(supervisor().running(), 0);
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn at_overflow() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("overflow");
+        let script = format!("setsid sleep 1000 & yes & {STUBBORN}");
+        let result = supervisor().run(&shell(&script, &mark), Bytes::new(), &LIMITS).await;
+        assert!(matches!(result, Err(RunError::OutputTooLarge { .. })));
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn left_overs_of_a_good_end() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("daemons");
+        let script = "sleep 1000 >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM; sleep 1001; sleep 1002' \
+            >/dev/null 2>&1 &) ; setsid setsid sleep 1003 >/dev/null 2>&1 & \
+            (cd /; nohup sleep 1004 >/dev/null 2>&1 </dev/null &) ; sleep 0.1; echo good";
+        let finished = supervisor().run(&shell(script, &mark), Bytes::new(), &LIMITS).await.unwrap();
+        assert_eq!(finished.output.as_ref(), b"good\n");
+        assert!(finished.elapsed < milliseconds(450), "the answer waits for nobody");
+        all_gone(&mark).await;
+    });
+}
+
+/// Daemons that lose the call's mark: `sleep` with the mark as an argument it ignores would be refused, so
+/// a shell carries it as its name.
+fn unmarked(mark: &str, detach: &str) -> String {
+    format!("{detach} env -i /bin/sh -c 'while :; do /bin/sleep 1; done' {mark} >/dev/null 2>&1 </dev/null")
+}
+
+#[test]
+fn unmarked_daemons_die_when_no_running_call_can_have_started_them() {
+    let _alone = alone();
+    block_on(async {
+        let (mark, older) = (unique("unmarked"), unique("older"));
+        let script = format!("({} &) ; sleep 0.2", unmarked(&mark, "setsid"));
+        supervisor().run(&shell(&script, "none"), Bytes::new(), &LIMITS).await.unwrap();
+        all_gone(&mark).await;
+
+        // While an older call runs, it might be that call's, which must not be harmed.
+        let call = start(shell("sleep 1000", &older));
+        eventually(Duration::from_secs(5), "older call", || !marked(&older).is_empty()).await;
+        tokio::time::sleep(milliseconds(30)).await;
+        supervisor().run(&shell(&script, "none"), Bytes::new(), &LIMITS).await.unwrap();
+        let younger = start(shell("sleep 1000", &older));
+        tokio::time::sleep(milliseconds(300)).await;
+        assert!(!marked(&mark).is_empty(), "an innocent was killed");
+        call.abort();
+        // The younger call cannot have started it, and is left alone.
+        gone(&mark).await;
+        tokio::time::sleep(milliseconds(100)).await;
+        assert!(!younger.is_finished() && supervisor().running() == 1);
+        younger.abort();
+        all_gone(&older).await;
+    });
+}
+
+#[test]
+fn unmarked_daemons_are_known_by_the_private_folder_or_their_parents() {
+    let _alone = alone();
+    block_on(async {
+        let (mark, older) = (unique("unmarked"), unique("older"));
+        let call = start(shell("sleep 1000", &older));
+        eventually(Duration::from_secs(5), "older call", || !marked(&older).is_empty()).await;
+        let scratch = scratch();
+        let script = format!("mkdir -p deep/er; cd deep/er; ({} &) ; sleep 0.2", unmarked(&mark, "setsid"));
+        let program = Program { folder: Folder::Working(scratch.clone()), ..shell(&script, "none") };
+        supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap();
+        gone(&mark).await;
+
+        let script = format!("cd /; {} & wait", unmarked(&mark, "setsid"));
+        let result =
+            supervisor().run(&shell(&script, "none"), Bytes::new(), &within(milliseconds(300))).await;
+        assert!(matches!(result, Err(RunError::TimedOut { .. })));
+        gone(&mark).await;
+        assert!(!call.is_finished() && supervisor().running() == 1);
+        call.abort();
+        all_gone(&older).await;
+        assert_eq!(std::fs::read_dir(scratch.root()).unwrap().count(), 0);
+        std::fs::remove_dir(scratch.root()).unwrap();
+    });
+}
+
+#[test]
+fn many_and_fleeing_processes() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("many");
+        let script =
+            "i=0; while [ $i -lt 300 ]; do setsid sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo ok";
+        let finished = supervisor().run(&shell(script, &mark), Bytes::new(), &LIMITS).await.unwrap();
+        assert_eq!(finished.output.as_ref(), b"ok\n");
+        all_gone(&mark).await;
+
+        // Each process starts its successor in a new session and ends.
+        let flee = "flee() { sleep 0.003; setsid sh -c \"$SCRIPT\" >/dev/null 2>&1 </dev/null & }; flee";
+        let script = format!("SCRIPT='{flee}'; export SCRIPT; sh -c \"$SCRIPT\"; sleep 0.2; echo ok");
+        let finished = supervisor().run(&shell(&script, &mark), Bytes::new(), &LIMITS).await.unwrap();
+        assert_eq!(finished.output.as_ref(), b"ok\n");
+        all_gone(&mark).await;
+
+        // A chain of parents, each waiting for its child.
+        let chain = "if [ $N -gt 0 ]; then N=$((N-1)) setsid sh -c \"$SCRIPT; :\"; else sleep 1000; fi";
+        let script = format!("SCRIPT='{chain}'; N=60; export SCRIPT N; sh -c \"$SCRIPT\"");
+        let result = supervisor().run(&shell(&script, &mark), Bytes::new(), &within(milliseconds(700))).await;
+        assert!(matches!(result, Err(RunError::TimedOut { .. })), "{result:?}");
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn orphans_that_end_during_the_call_are_reaped_during_the_call() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("brief");
+        let script = "i=0; while [ $i -lt 20 ]; do (sleep 0.05 &) ; i=$((i+1)); done; sleep 1000";
+        let call = start(shell(script, &mark));
+        eventually(Duration::from_secs(5), "only the sleeper", || marked(&mark).len() > 10).await;
+        eventually(Duration::from_secs(5), "orphans ended", || marked(&mark).len() == 2).await;
+        eventually(milliseconds(500), "orphans reaped", || zombies().is_empty()).await;
+        assert_eq!(supervisor().running(), 1);
+        call.abort();
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn the_living_of_a_running_call_are_spared() {
+    let _alone = alone();
+    block_on(async {
+        let mark = unique("spared");
+        let script = "(setsid sh -c 'sleep 0.6; echo daemon' &) ; sleep 0.9; echo root";
+        let call = start(shell(script, &mark));
+        // Sweeps happen meanwhile.
+        for _ in 0..20 {
+            run_sh("(sleep 0.01 &) ; :", b"", LIMITS).await.unwrap();
+        }
+        let finished = call.await.unwrap().unwrap();
+        assert_eq!(finished.output.as_ref(), b"daemon\nroot\n");
+        all_gone(&mark).await;
+    });
+}
+
+#[test]
+fn children_of_other_code_are_left_to_it() {
+    let _alone = alone();
+    supervisor();
+    let mut ended = Command::new("/bin/sh").args(["-c", "exit 5"]).spawn().unwrap();
+    let mut living = Command::new("/bin/sleep").arg("1000").spawn().unwrap();
+    block_on(async {
+        for _ in 0..20 {
+            run_sh("(setsid sleep 1000 >/dev/null 2>&1 &)", b"", LIMITS).await.unwrap();
+        }
+        timeout(Duration::from_secs(10), supervisor().idle()).await.expect("others' children do not count");
+    });
+    assert_eq!(ended.wait().unwrap().code(), Some(5));
+    assert!(living.try_wait().unwrap().is_none());
+    living.kill().unwrap();
+    living.wait().unwrap();
+}
+
+#[test]
+fn a_past_deadline_starts_nothing() {
+    let _alone = alone();
+    block_on(async {
+        let scratch = scratch();
+        let file = scratch.root().join("touched");
+        let script = format!("touch {}", file.display());
+        let program = Program { folder: Folder::Working(scratch.clone()), ..shell(&script, "none") };
+        let limits = Limits { deadline: Some(Instant::now()), ..LIMITS };
+        let error = supervisor().run(&program, Bytes::new(), &limits).await.unwrap_err();
+        assert!(matches!(error, RunError::TimedOut { after: Duration::ZERO, .. }), "{error}");
+        tokio::time::sleep(milliseconds(50)).await;
+        assert_eq!(std::fs::read_dir(scratch.root()).unwrap().count(), 0);
+        std::fs::remove_dir(scratch.root()).unwrap();
+    });
+}

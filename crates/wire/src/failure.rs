@@ -1,0 +1,307 @@
+//! Why a call failed, and the one place where that becomes a gRPC status.
+//!
+//! Porch reads nothing of a failed call but its code and message, so all that
+//! a person needs stands in the message. `google.rpc.ErrorInfo` repeats the
+//! kind and the image for programs.
+
+use std::collections::HashMap;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::message::{self, Piece};
+
+/// The `domain` of the `ErrorInfo` beside each message.
+pub const DOMAIN: &str = "function-runner";
+
+/// Why a call has no answer.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// No evaluator serves the image. The only failure that lets the next
+    /// evaluator of the chain try.
+    NotFound {
+        /// The image asked for.
+        image: String,
+        /// What is known beyond "not found", such as a missing executable.
+        detail: Option<String>,
+    },
+    /// The function ran, wrote a ResourceList and failed.
+    FunctionFailed {
+        /// The image asked for.
+        image: String,
+        /// How the process ended.
+        exit: String,
+        /// The structured results, rendered.
+        results: String,
+        /// The end of what the function wrote on stderr.
+        stderr: String,
+    },
+    /// The function's output is not one ResourceList.
+    OutputMalformed {
+        /// The image asked for.
+        image: String,
+        /// How the process ended.
+        exit: String,
+        /// What is wrong with the output.
+        cause: String,
+        /// The end of what the function wrote on stderr.
+        stderr: String,
+    },
+    /// The function could not be started.
+    NotStarted {
+        /// The image asked for.
+        image: String,
+        /// Why not.
+        cause: String,
+    },
+    /// The call's deadline, or a limit on the function's time, passed.
+    TimedOut {
+        /// The image asked for.
+        image: String,
+        /// Where the time was spent.
+        cause: String,
+        /// What the function had written on stderr by then.
+        stderr: String,
+    },
+    /// The client went away.
+    Cancelled {
+        /// The image asked for.
+        image: String,
+    },
+    /// A bound of ours was reached.
+    Exhausted {
+        /// The image asked for.
+        image: String,
+        /// Which bound, and what to do.
+        cause: String,
+        /// What the function had written on stderr by then.
+        stderr: String,
+    },
+    /// A message is larger than the limit.
+    MessageTooLarge {
+        /// The size of the message.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The image reference is empty or malformed.
+    InvalidImage {
+        /// What is wrong with it, naming it.
+        cause: String,
+    },
+    /// The registry does not have the image.
+    ImageMissing {
+        /// The image asked for.
+        image: String,
+        /// The registry's words.
+        cause: String,
+    },
+    /// The registry, or our policy, refuses the image.
+    ImageDenied {
+        /// The image asked for.
+        image: String,
+        /// The registry's words.
+        cause: String,
+    },
+    /// There is no pod to run the function in; the code is that of the cause.
+    NoPod {
+        /// The image asked for.
+        image: String,
+        /// Why there is none.
+        cause: Box<Failure>,
+    },
+    /// The pod's wrapper server answered with a failure; its code is kept.
+    Pod {
+        /// The image asked for.
+        image: String,
+        /// The wrapper's answer.
+        status: Box<Status>,
+    },
+    /// Trouble around us that may pass.
+    Unavailable {
+        /// What is the matter.
+        cause: String,
+    },
+    /// A fault of our own.
+    Internal {
+        /// What happened.
+        cause: String,
+    },
+}
+
+impl Failure {
+    /// The gRPC code a caller sees.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::NotFound,
+            Self::FunctionFailed { .. }
+            | Self::OutputMalformed { .. }
+            | Self::NotStarted { .. }
+            | Self::Internal { .. } => Code::Internal,
+            Self::TimedOut { .. } => Code::DeadlineExceeded,
+            Self::Cancelled { .. } => Code::Cancelled,
+            Self::Exhausted { .. } | Self::MessageTooLarge { .. } => Code::ResourceExhausted,
+            Self::InvalidImage { .. } => Code::InvalidArgument,
+            Self::ImageMissing { .. } => Code::FailedPrecondition,
+            Self::ImageDenied { .. } => Code::PermissionDenied,
+            Self::Unavailable { .. } => Code::Unavailable,
+            Self::NoPod { cause, .. } => cause.code(),
+            Self::Pod { status, .. } => status.code(),
+        }
+    }
+
+    /// The kind, as a word for programs.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
+            Self::FunctionFailed { .. } => "FUNCTION_FAILED",
+            Self::OutputMalformed { .. } => "OUTPUT_NOT_A_RESOURCE_LIST",
+            Self::NotStarted { .. } => "FUNCTION_NOT_STARTED",
+            Self::TimedOut { .. } => "TIMED_OUT",
+            Self::Cancelled { .. } => "CANCELLED",
+            Self::Exhausted { .. } => "LIMIT_REACHED",
+            Self::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
+            Self::InvalidImage { .. } => "IMAGE_REFERENCE_INVALID",
+            Self::ImageMissing { .. } => "IMAGE_MISSING",
+            Self::ImageDenied { .. } => "IMAGE_DENIED",
+            Self::NoPod { .. } => "NO_POD",
+            Self::Pod { .. } => "POD_FAILED",
+            Self::Unavailable { .. } => "UNAVAILABLE",
+            Self::Internal { .. } => "INTERNAL",
+        }
+    }
+
+    /// The message for people, bounded so that it fits its header.
+    pub fn message(&self) -> String {
+        message::compose(&self.pieces(), message::BUDGET)
+    }
+
+    fn image(&self) -> Option<&str> {
+        match self {
+            Self::NotFound { image, .. }
+            | Self::FunctionFailed { image, .. }
+            | Self::OutputMalformed { image, .. }
+            | Self::NotStarted { image, .. }
+            | Self::TimedOut { image, .. }
+            | Self::Cancelled { image }
+            | Self::Exhausted { image, .. }
+            | Self::ImageMissing { image, .. }
+            | Self::ImageDenied { image, .. }
+            | Self::NoPod { image, .. }
+            | Self::Pod { image, .. } => Some(image),
+            Self::MessageTooLarge { .. }
+            | Self::InvalidImage { .. }
+            | Self::Unavailable { .. }
+            | Self::Internal { .. } => None,
+        }
+    }
+
+    fn exit(&self) -> Option<&str> {
+        match self {
+            Self::FunctionFailed { exit, .. } | Self::OutputMalformed { exit, .. } => Some(exit),
+            _ => None,
+        }
+    }
+
+    fn pieces(&self) -> Vec<Piece<'_>> {
+        use Piece::{End, Fixed, Start};
+        let shown = self.image().map(message::shown_image).unwrap_or_default();
+        match self {
+            Self::NotFound { detail, .. } => {
+                let mut pieces = vec![Fixed(format!("function {shown:?} not found"))];
+                if let Some(detail) = detail {
+                    pieces.extend([Fixed(": ".into()), Start(detail)]);
+                }
+                pieces
+            }
+            Self::FunctionFailed { exit, results, stderr, .. } => vec![
+                Fixed(format!("failed to evaluate function {shown:?} with structured results: ")),
+                Start(results),
+                Fixed(" and stderr: ".into()),
+                End(or_exit(stderr, results, exit)),
+            ],
+            Self::OutputMalformed { stderr, cause, .. } => vec![
+                Fixed(format!("failed to parse the output of function {shown:?} with stderr '")),
+                End(stderr),
+                Fixed("': ".into()),
+                Start(cause),
+            ],
+            Self::NotStarted { cause, .. } => {
+                vec![
+                    Fixed(format!("Failed to execute function {shown:?}: ")),
+                    Start(cause),
+                    Fixed(" ()".into()),
+                ]
+            }
+            Self::TimedOut { cause, stderr, .. } => {
+                with_stderr(Fixed(format!("function evaluation timed out for {shown}: ")), cause, stderr)
+            }
+            Self::Cancelled { .. } => {
+                vec![Fixed(format!("evaluation of {shown} was cancelled by the client"))]
+            }
+            Self::Exhausted { cause, stderr, .. } => {
+                with_stderr(Fixed(format!("function {shown:?} was not answered: ")), cause, stderr)
+            }
+            Self::MessageTooLarge { size, limit } => vec![Fixed(format!(
+                "the message is {size} bytes, more than the limit of {limit} bytes set by --max-request-body-size; \
+                 raise that flag on the function runner and the flag of the same name on its client"
+            ))],
+            Self::ImageMissing { cause, .. } => {
+                vec![Fixed(format!("image {shown:?} is not in its registry: ")), Start(cause)]
+            }
+            Self::ImageDenied { cause, .. } => {
+                vec![Fixed(format!("image {shown:?} is refused: ")), Start(cause)]
+            }
+            Self::NoPod { cause, .. } => {
+                let mut pieces =
+                    vec![Fixed(format!("unable to get the grpc client to the pod for {shown}: "))];
+                pieces.extend(cause.pieces());
+                pieces
+            }
+            Self::Pod { status, .. } => {
+                vec![
+                    Fixed(format!("unable to evaluate {shown} with pod evaluator: ")),
+                    Start(status.message()),
+                ]
+            }
+            Self::InvalidImage { cause } | Self::Unavailable { cause } | Self::Internal { cause } => {
+                vec![Start(cause)]
+            }
+        }
+    }
+}
+
+/// A function that failed without a word is shown by its exit status.
+fn or_exit<'a>(stderr: &'a str, results: &str, exit: &'a str) -> &'a str {
+    if stderr.trim().is_empty() && results.is_empty() { exit } else { stderr }
+}
+
+fn with_stderr<'a>(prefix: Piece<'a>, cause: &'a str, stderr: &'a str) -> Vec<Piece<'a>> {
+    let mut pieces = vec![prefix, Piece::Start(cause)];
+    if !stderr.trim().is_empty() {
+        pieces.extend([Piece::Fixed("; stderr so far: ".into()), Piece::End(stderr)]);
+    }
+    pieces
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for Status {
+    fn from(failure: Failure) -> Self {
+        let mut metadata = HashMap::new();
+        if let Some(image) = failure.image() {
+            metadata.insert("image".to_owned(), message::shown_image(image));
+        }
+        if let Some(exit) = failure.exit() {
+            metadata.insert("exit".to_owned(), exit.to_owned());
+        }
+        let details = ErrorDetails::with_error_info(failure.reason(), DOMAIN, metadata);
+        Self::with_error_details(failure.code(), failure.message(), details)
+    }
+}

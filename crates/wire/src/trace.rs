@@ -1,0 +1,129 @@
+//! W3C trace context: taken from the caller, or begun here.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+};
+
+use http::HeaderMap;
+
+/// Longest `tracestate` handed on; the specification asks for at least 512.
+const LONGEST_STATE: usize = 2048;
+
+/// The trace a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceContext {
+    trace: u128,
+    span: u64,
+    flags: u8,
+    state: Option<String>,
+}
+
+impl TraceContext {
+    /// A trace by its numbers.
+    pub fn new(trace: u128, span: u64, flags: u8, state: Option<String>) -> Self {
+        Self { trace, span, flags, state }
+    }
+
+    /// Begins a trace of our own.
+    pub fn begin() -> Self {
+        let random = || RandomState::new().build_hasher().finish();
+        Self {
+            trace: (u128::from(random()) << 64 | u128::from(random())).max(1),
+            span: random().max(1),
+            flags: 0,
+            state: None,
+        }
+    }
+
+    /// The caller's trace, where its headers carry a valid one.
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let mut context = Self::parse(headers.get("traceparent")?.to_str().ok()?)?;
+        context.state = headers
+            .get("tracestate")
+            .and_then(|state| state.to_str().ok())
+            .filter(|state| !state.is_empty() && state.len() <= LONGEST_STATE)
+            .map(str::to_owned);
+        Some(context)
+    }
+
+    /// Reads a `traceparent`: `00-<32 hex>-<16 hex>-<2 hex>`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.trim().split('-');
+        let version = hexadecimal(fields.next()?, 2)?;
+        let trace = hexadecimal(fields.next()?, 32)?;
+        let span = u64::try_from(hexadecimal(fields.next()?, 16)?).ok()?;
+        let flags = u8::try_from(hexadecimal(fields.next()?, 2)?).ok()?;
+        // Later versions may append fields; version 0 may not, and 255 is forbidden.
+        let well_formed = version != 255 && (version > 0 || fields.next().is_none());
+        (well_formed && trace != 0 && span != 0).then_some(Self { trace, span, flags, state: None })
+    }
+
+    /// The trace id, as 32 hexadecimal digits.
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
+    /// The numbers themselves: trace, span and flags.
+    pub fn ids(&self) -> (u128, u64, u8) {
+        (self.trace, self.span, self.flags)
+    }
+
+    /// The `tracestate` that came along.
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, self.flags)
+    }
+}
+
+fn hexadecimal(text: &str, digits: usize) -> Option<u128> {
+    let right = text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    right.then(|| u128::from_str_radix(text, 16).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_valid_parent_reads_and_prints_back() {
+        let context = TraceContext::parse(EXAMPLE).unwrap();
+        assert_eq!(context.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(context.to_string(), EXAMPLE);
+    }
+
+    #[test]
+    fn malformed_parents_are_no_trace() {
+        for bad in [
+            "",
+            "00",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-é-00f067aa0ba902b7-01",
+        ] {
+            assert_eq!(TraceContext::parse(bad), None, "{bad:?}");
+        }
+        assert!(
+            TraceContext::parse("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more").is_some()
+        );
+    }
+
+    #[test]
+    fn a_trace_of_our_own_is_valid_and_new() {
+        let (one, two) = (TraceContext::begin(), TraceContext::begin());
+        assert_ne!(one, two);
+        assert_eq!(TraceContext::parse(&one.to_string()), Some(one));
+    }
+}

@@ -1,0 +1,113 @@
+//! From a finished function process to an answer or a failure, the same for
+//! the exec runtime and for the wrapper server.
+
+use bytes::Bytes;
+use process::{Finished, Log, RunError};
+
+use crate::Failure;
+
+/// What a successful call returns.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The function's stdout, byte for byte.
+    pub resource_list: Bytes,
+    /// The function's stderr.
+    pub log: Bytes,
+    /// What an operator should know about an otherwise successful call.
+    pub notes: Vec<Note>,
+}
+
+/// Something odd about a successful call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// The function exited with 0 but reported an error result.
+    ErrorResult,
+    /// The output's apiVersion is not one we know.
+    UnknownApiVersion(Option<String>),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ErrorResult => {
+                formatter.write_str("the function exited with 0 but reported an error result")
+            }
+            Self::UnknownApiVersion(None) => {
+                formatter.write_str("the function's ResourceList has no apiVersion")
+            }
+            Self::UnknownApiVersion(Some(version)) => {
+                write!(formatter, "the function's ResourceList has the unknown apiVersion {version:?}")
+            }
+        }
+    }
+}
+
+/// Outputs larger than this are looked at beside the threads that serve calls.
+const LARGE: usize = 256 * 1024;
+
+/// Judges a finished process: only the exit code decides between success and
+/// failure, but what is not a ResourceList is a failure in any case.
+pub async fn verdict(image: &str, finished: Finished) -> Result<Answer, Failure> {
+    if finished.output.len() < LARGE {
+        return judge(image, finished);
+    }
+    let name = image.to_owned();
+    tokio::task::spawn_blocking(move || judge(&name, finished)).await.unwrap_or_else(|error| {
+        Err(Failure::Internal { cause: format!("looking at the output of {image}: {error}") })
+    })
+}
+
+fn judge(image: &str, finished: Finished) -> Result<Answer, Failure> {
+    let summary = match krm::inspect(&finished.output) {
+        Ok(summary) => summary,
+        Err(malformed) => {
+            let exit = finished.exit.to_string();
+            let cause =
+                if finished.exit.success() { malformed.to_string() } else { format!("{malformed} ({exit})") };
+            return Err(Failure::OutputMalformed {
+                image: image.to_owned(),
+                exit,
+                cause,
+                stderr: text(&finished.log),
+            });
+        }
+    };
+    if !finished.exit.success() {
+        return Err(Failure::FunctionFailed {
+            image: image.to_owned(),
+            exit: finished.exit.to_string(),
+            results: krm::render_results(&summary.results),
+            stderr: text(&finished.log),
+        });
+    }
+    let mut notes = Vec::new();
+    if summary.has_error_result() {
+        notes.push(Note::ErrorResult);
+    }
+    if !summary.has_known_api_version() {
+        notes.push(Note::UnknownApiVersion(summary.api_version));
+    }
+    Ok(Answer { resource_list: finished.output, log: finished.log.to_bytes(), notes })
+}
+
+/// A log as text for a message.
+fn text(log: &Log) -> String {
+    String::from_utf8_lossy(&log.to_bytes()).into_owned()
+}
+
+/// The failure of a process that did not run to its end; `timed_out` is what
+/// to say when that is because of its deadline.
+pub fn run_failure(image: &str, error: &RunError, timed_out: impl FnOnce(String) -> Failure) -> Failure {
+    let image = image.to_owned();
+    let stderr = error.log().map(text).unwrap_or_default();
+    match error {
+        RunError::TimedOut { .. } => timed_out(stderr),
+        RunError::OutputTooLarge { .. } => {
+            let cause = format!("{error}; --max-request-body-size sets that limit");
+            Failure::Exhausted { image, cause, stderr }
+        }
+        RunError::Start { .. } | RunError::Folder { .. } | RunError::Watch { .. } => {
+            Failure::NotStarted { image, cause: error.to_string() }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The server: one function, evaluated as often as it is asked.
+
+use std::{io, path::PathBuf, process::ExitCode, sync::Arc};
+
+use flags::{Command, Flag, Flags, Group, Mistake, Mistakes};
+use process::{Environment, Folder, Limits, Program, Scratch, Supervisor};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+use tonic::{Request, Response, Status};
+use wire::{
+    Answer, Arrival, Failure, Front, Health, ServeOptions,
+    proto::{
+        EvaluateFunctionRequest, EvaluateFunctionResponse,
+        function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
+    },
+};
+
+use crate::{
+    log::{self, Log},
+    metrics::Metrics,
+};
+
+const PORT: Flag<u16> = Flag::integer("port", 9446, 0..=65535, "Port of the gRPC service on all interfaces.");
+const MAX_REQUEST_BODY_SIZE: Flag<usize> = Flag::integer(
+    "max-request-body-size",
+    6 * 1024 * 1024,
+    1..=0x7fff_ffff,
+    "Largest gRPC message in bytes, both ways.",
+)
+.placeholder("BYTES");
+const VERBOSITY: Flag<i64> = Flag::integer(
+    "verbosity",
+    2,
+    i64::MIN..=i64::MAX,
+    "0 errors only, 1 warnings, 2 and more a line per call.",
+);
+
+pub(crate) static COMMAND: Command = Command {
+    name: "wrapper-server",
+    usage: "[flags] -- ENTRYPOINT [ARGUMENT…]",
+    summary: "Runs the entrypoint of a KRM function once for each gRPC call.",
+    groups: &[Group {
+        heading: "Flags",
+        flags: &[PORT.spec(), MAX_REQUEST_BODY_SIZE.spec(), VERBOSITY.spec()],
+    }],
+};
+
+struct Settings {
+    port: u16,
+    limit: usize,
+    log: Log,
+}
+
+pub(crate) fn main(mut flags: Flags) -> Result<ExitCode, Mistakes> {
+    let mut entrypoint = flags.arguments().to_vec().into_iter();
+    let path = entrypoint.next().filter(|path| !path.is_empty());
+    if path.is_none() {
+        flags.add(Mistake::Other(
+            "the entrypoint is missing; put the function's program and arguments behind \"--\"".to_owned(),
+        ));
+    }
+    let settings = Settings {
+        port: flags.get(&PORT),
+        limit: flags.get(&MAX_REQUEST_BODY_SIZE),
+        log: Log::new(flags.get(&VERBOSITY)),
+    };
+    let Settings { port, limit, log } = flags.finish(settings)?;
+    let path = PathBuf::from(path.unwrap_or_default());
+    let served = crate::runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let folder = match Scratch::find(Scratch::candidates()) {
+                Ok(scratch) => Folder::Temporary(scratch),
+                Err(none) => {
+                    log.warn(format_args!("functions share the container's temporary folder: {none}"));
+                    Folder::None
+                }
+            };
+            let arguments = entrypoint.collect();
+            let program = Program { path, arguments, environment: Environment::Inherited, folder };
+            serve(program, port, limit, log).await
+        })
+    });
+    Ok(served.map_or_else(
+        |error| {
+            log::say(&format!("wrapper-server: {error}"));
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    ))
+}
+
+async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Result<()> {
+    let listener = wire::listen(None, port).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen on port {port} (--port): {error}"))
+    })?;
+    let address = listener.local_addr()?;
+    let supervisor = Supervisor::start()?;
+    let health = Health::new();
+    let metrics = Metrics::new();
+    metrics.offer(log);
+    let limits =
+        Limits { deadline: None, max_output: limit.saturating_sub(wire::ENVELOPE), max_log: Limits::MAX_LOG };
+    let entrypoint = program.path.display().to_string();
+    let wrapper = Wrapper { supervisor: supervisor.clone(), program, limits, log };
+    let service = FunctionEvaluatorServer::new(wrapper)
+        .max_decoding_message_size(usize::MAX)
+        .max_encoding_message_size(usize::MAX);
+    let front = Front::new(limit, Arc::new(metrics))
+        .mount(service, &["EvaluateFunction"])
+        .mount(health.service(), &["Check", "Watch"]);
+    let drain = drain_on_signal(health.clone(), log)?;
+    health.set_serving(true);
+    log.info(format_args!("serving {entrypoint} on {address}"));
+    wire::serve(listener, front, ServeOptions::default(), drain).await.map_err(io::Error::other)?;
+    supervisor.idle().await;
+    log.info("all calls are answered");
+    Ok(())
+}
+
+/// Resolves at the first signal, after which running calls may finish; a
+/// second one ends the process as signals do.
+fn drain_on_signal(health: Health, log: Log) -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (sender, receiver) = oneshot::channel::<()>();
+    tokio::spawn(async move {
+        let mut any = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        any().await;
+        log.info("told to end: no new calls, running calls may finish");
+        health.close();
+        let _ = sender.send(());
+        any().await;
+        log.warn("told again: ending at once");
+        std::process::exit(1);
+    });
+    Ok(async move {
+        let _ = receiver.await;
+    })
+}
+
+/// Evaluates the one function of this pod.
+struct Wrapper {
+    supervisor: Supervisor,
+    program: Program,
+    limits: Limits,
+    log: Log,
+}
+
+impl Wrapper {
+    async fn evaluate(
+        &self,
+        request: EvaluateFunctionRequest,
+        arrival: Option<Arrival>,
+    ) -> Result<Answer, Failure> {
+        let image = request.image;
+        let limits = Limits { deadline: arrival.and_then(|arrival| arrival.deadline), ..self.limits };
+        match self.supervisor.run(&self.program, request.resource_list, &limits).await {
+            Ok(finished) => wire::verdict(&image, finished).await,
+            Err(error) => Err(wire::run_failure(&image, &error, |stderr| Failure::TimedOut {
+                image: image.clone(),
+                cause: error.to_string(),
+                stderr,
+            })),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl FunctionEvaluator for Wrapper {
+    async fn evaluate_function(
+        &self,
+        request: Request<EvaluateFunctionRequest>,
+    ) -> Result<Response<EvaluateFunctionResponse>, Status> {
+        let arrival = request.extensions().get::<Arrival>().copied();
+        let received = request.get_ref().resource_list.len();
+        let result = self.evaluate(request.into_inner(), arrival).await;
+        let elapsed = arrival.map(|arrival| arrival.at.elapsed()).unwrap_or_default();
+        match &result {
+            Ok(answer) => {
+                for note in &answer.notes {
+                    self.log.warn(note);
+                }
+                let sent = answer.resource_list.len();
+                self.log.info(format_args!(
+                    "call code=Ok duration={elapsed:.2?} bytes_in={received} bytes_out={sent}"
+                ));
+            }
+            Err(failure) => {
+                self.log.info(format_args!(
+                    "call code={:?} duration={elapsed:.2?} bytes_in={received}",
+                    failure.code()
+                ));
+            }
+        }
+        let Answer { resource_list, log, .. } = result?;
+        Ok(Response::new(EvaluateFunctionResponse { resource_list, log }))
+    }
+}
