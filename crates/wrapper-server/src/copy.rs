@@ -122,7 +122,7 @@ impl Copy {
         match copied {
             Err(error) => self.fail(source, &error),
             Ok(()) if self.options.verbose => {
-                log::say(&format!("{} -> {}", source.display(), target.display()))
+                log::say(&format!("{} -> {}", source.display(), target.display()));
             }
             Ok(()) => {}
         }

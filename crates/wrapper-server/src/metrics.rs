@@ -111,7 +111,7 @@ impl Metrics {
                 tokio::spawn(wire::serve_metrics(listener, move || metrics.page()));
             }
             Err(error) => {
-                log.warn(format_args!("cannot listen on port {port} for metrics: {error}; none are offered"))
+                log.warn(format_args!("cannot listen on port {port} for metrics: {error}; none are offered"));
             }
         }
     }

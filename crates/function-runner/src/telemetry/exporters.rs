@@ -47,8 +47,10 @@ impl Telemetry {
                 }
                 MetricsExporter::Prometheus => {
                     let registry = prometheus::Registry::new();
-                    let exporter =
-                        opentelemetry_prometheus::exporter().with_registry(registry.clone()).build();
+                    let exporter = opentelemetry_prometheus::exporter()
+                        .with_registry(registry.clone())
+                        .scope_info_enabled(false)
+                        .build();
                     serve(settings, registry)?;
                     meters.with_reader(exporter.context("cannot offer metrics to Prometheus")?)
                 }

@@ -1,0 +1,26 @@
+//! What the tests of both programs need: real servers, real functions made
+//! of shell scripts, real gRPC clients. Used by tests and benchmarks only.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test ends where its set-up fails"
+)]
+
+mod functions;
+mod server;
+
+pub use functions::{Functions, resource_list};
+pub use server::{Server, ServerBuilder};
+
+use std::time::{Duration, Instant};
+
+/// Tries until `check` holds; fails the test with `what` after ten seconds.
+pub fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !check() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "not within ten seconds: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
