@@ -351,6 +351,8 @@ fn read_telemetry(flags: &mut Flags, around: &dyn Surroundings) -> TelemetrySett
     if prometheus_port == 0 {
         metrics.retain(|exporter| *exporter != MetricsExporter::Prometheus);
     }
+    // One general variable serves several signals.
+    mistakes.dedup();
     for mistake in mistakes {
         flags.add(mistake);
     }

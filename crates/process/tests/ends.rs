@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -216,7 +216,8 @@ fn children_of_other_code_are_left_to_it() {
     let _alone = alone();
     supervisor();
     let mut ended = Command::new("/bin/sh").args(["-c", "exit 5"]).spawn().unwrap();
-    let mut living = Command::new("/bin/sleep").arg("1000").spawn().unwrap();
+    // Should this test fail, it must not keep the test's own output open for long.
+    let mut living = Command::new("/bin/sleep").arg("30").stdout(Stdio::null()).spawn().unwrap();
     block_on(async {
         for _ in 0..20 {
             run_sh("(setsid sleep 1000 >/dev/null 2>&1 &)", b"", LIMITS).await.unwrap();

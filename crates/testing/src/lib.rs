@@ -9,9 +9,14 @@
 )]
 
 mod functions;
+mod leftovers;
+mod processes;
 mod server;
 
+pub use processes::{children_of, processes_with};
 pub use functions::{Functions, resource_list};
+pub use leftovers::{lines_of, wait_until_gone};
+pub use rustix::process::Signal;
 pub use server::{Server, ServerBuilder};
 
 use std::time::{Duration, Instant};

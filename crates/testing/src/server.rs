@@ -1,6 +1,7 @@
 //! A program under test, started as a user would start it.
 
 use std::{
+    ffi::OsString,
     io::{BufRead, BufReader},
     net::TcpListener,
     path::{Path, PathBuf},
@@ -17,6 +18,8 @@ use wire::client::{Client, endpoint};
 #[derive(Debug)]
 pub struct ServerBuilder {
     program: PathBuf,
+    launcher: Vec<String>,
+    folder: Option<PathBuf>,
     flags: Vec<String>,
     rest: Vec<String>,
     environment: Vec<(String, String)>,
@@ -38,6 +41,20 @@ impl ServerBuilder {
         self
     }
 
+    /// A program, with its arguments, that starts the server: `setpriv`, say.
+    #[must_use]
+    pub fn under<T: Into<String>>(mut self, launcher: impl IntoIterator<Item = T>) -> Self {
+        self.launcher.extend(launcher.into_iter().map(Into::into));
+        self
+    }
+
+    /// The folder it is started in.
+    #[must_use]
+    pub fn folder(mut self, folder: &Path) -> Self {
+        self.folder = Some(folder.to_owned());
+        self
+    }
+
     /// An environment variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
@@ -55,7 +72,13 @@ impl ServerBuilder {
     /// Starts it and waits until it serves.
     pub fn start(self) -> Server {
         let metrics_port = if self.metrics { free_port() } else { 0 };
-        let mut command = Command::new(&self.program);
+        let mut words: Vec<_> = self.launcher.iter().map(OsString::from).collect();
+        words.push(self.program.into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
         command
             .args(["--port", "0"])
             .args(&self.flags)
@@ -103,6 +126,8 @@ impl Server {
     pub fn of(program: impl AsRef<Path>) -> ServerBuilder {
         ServerBuilder {
             program: program.as_ref().to_owned(),
+            launcher: Vec::new(),
+            folder: None,
             flags: Vec::new(),
             rest: Vec::new(),
             environment: Vec::new(),
@@ -181,9 +206,9 @@ fn eprint_log(log: &str) {
     let _ = writeln!(std::io::stderr(), "the server's log:\n{log}");
 }
 
-/// The port in a line such as `INFO serving address=[::]:9445`.
+/// The port in a line such as `INFO serving address=[::]:9445`, or the same in JSON.
 fn serving_port(line: &str) -> Option<u16> {
-    let (_, told) = line.split_once("serving ")?;
+    let (_, told) = line.split_once("serving")?;
     told.rsplit_once("]:")
         .or_else(|| told.rsplit_once("0.0.0.0:"))?
         .1

@@ -21,9 +21,15 @@ const HEADER_LIST: u32 = 128 * 1024;
 /// Large answers arrive in few pieces.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 
-/// How to reach `address`, given as `host:port` or as a URL.
+/// How to reach `address`, given as `host:port`, as `:port` of this machine or
+/// as a URL.
 pub fn endpoint(address: &str) -> Result<Endpoint, tonic::transport::Error> {
-    let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let url = if address.contains("://") {
+        address.to_owned()
+    } else {
+        let host = if address.starts_with(':') { "localhost" } else { "" };
+        format!("http://{host}{address}")
+    };
     Ok(Endpoint::from_shared(url)?
         .http2_max_header_list_size(HEADER_LIST)
         .initial_stream_window_size(STREAM_WINDOW)

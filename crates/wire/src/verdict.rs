@@ -76,7 +76,7 @@ fn judge(image: &str, finished: Finished) -> Result<Answer, Failure> {
         return Err(Failure::FunctionFailed {
             image: image.to_owned(),
             exit: finished.exit.to_string(),
-            results: krm::render_results(&summary.results),
+            results: summary.render_results(),
             stderr: text(&finished.log),
         });
     }

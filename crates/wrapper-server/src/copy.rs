@@ -3,8 +3,8 @@
 //! kept of owner, mode and times is let go without a word.
 
 use std::{
-    collections::HashMap,
-    ffi::{OsStr, OsString},
+    collections::{HashMap, HashSet},
+    ffi::OsString,
     fs::{self, File, FileTimes, Metadata, OpenOptions, Permissions},
     io,
     os::unix::{
@@ -26,7 +26,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
         Ok((options, sources, destination)) => {
-            let mut copy = Copy { options, links: HashMap::new(), failed: false };
+            let mut copy = Copy { options, links: HashMap::new(), targets: HashSet::new(), failed: false };
             for source in &sources {
                 copy.place(source, &destination, sources.len() > 1);
             }
@@ -77,6 +77,8 @@ struct Copy {
     options: Options,
     /// Files with several names, and where the first of them went.
     links: HashMap<(u64, u64), PathBuf>,
+    /// The folders copied into: to copy one of them would never end.
+    targets: HashSet<(u64, u64)>,
     failed: bool,
 }
 
@@ -92,7 +94,7 @@ impl Copy {
                 _ => destination.to_owned(),
             }
         } else if must_be_folder {
-            self.fail(destination, &io::Error::from(io::ErrorKind::NotADirectory));
+            self.fail(&destination.display().to_string(), &io::ErrorKind::NotADirectory.into());
             return;
         } else {
             destination.to_owned()
@@ -120,7 +122,7 @@ impl Copy {
             }
         });
         match copied {
-            Err(error) => self.fail(source, &error),
+            Err(error) => self.fail(&format!("{} to {}", source.display(), target.display()), &error),
             Ok(()) if self.options.verbose => {
                 log::say(&format!("{} -> {}", source.display(), target.display()));
             }
@@ -135,12 +137,16 @@ impl Copy {
                 "a folder, and neither -r nor -a is given",
             ));
         }
+        if self.targets.contains(&identity(metadata)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a folder cannot be copied into itself"));
+        }
         // A folder that is there already keeps what it is: often a volume's root.
         let made = match fs::DirBuilder::new().mode(0o700 | metadata.mode() & 0o777).create(target) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && target.is_dir() => false,
             Err(error) => return Err(error),
         };
+        self.targets.insert(identity(&fs::metadata(target)?));
         for entry in fs::read_dir(source)? {
             let entry = entry?;
             self.entry(&entry.path(), &target.join(entry.file_name()));
@@ -154,16 +160,14 @@ impl Copy {
     /// Writes beside the target and renames: a program that is being executed
     /// cannot be written to, and half a program must never be executed.
     fn file(&mut self, source: &Path, target: &Path, metadata: &Metadata) -> io::Result<()> {
-        let identity = (metadata.dev(), metadata.ino());
+        let identity = identity(metadata);
         let aside = aside(target);
         let _ = fs::remove_file(&aside);
         match self.links.get(&identity) {
             Some(first) if metadata.nlink() > 1 && fs::hard_link(first, &aside).is_ok() => {}
             _ => self.content(source, &aside, metadata)?,
         }
-        fs::rename(&aside, target).inspect_err(|_| {
-            let _ = fs::remove_file(&aside);
-        })?;
+        settle(&aside, target)?;
         if metadata.nlink() > 1 {
             self.links.entry(identity).or_insert_with(|| target.to_owned());
         }
@@ -183,8 +187,8 @@ impl Copy {
         Ok(())
     }
 
-    fn fail(&mut self, path: &Path, error: &io::Error) {
-        log::say(&format!("cp: {}: {error}", path.display()));
+    fn fail(&mut self, what: &str, error: &io::Error) {
+        log::say(&format!("cp: {what}: {error}"));
         self.failed = true;
     }
 }
@@ -193,15 +197,25 @@ fn link(source: &Path, target: &Path) -> io::Result<()> {
     let aside = aside(target);
     let _ = fs::remove_file(&aside);
     symlink(fs::read_link(source)?, &aside)?;
-    fs::rename(&aside, target)
+    settle(&aside, target)
+}
+
+/// Puts what was written aside in its place.
+fn settle(aside: &Path, target: &Path) -> io::Result<()> {
+    let renamed = fs::rename(aside, target);
+    // It is still there when that failed, and when both were names of one file.
+    let _ = fs::remove_file(aside);
+    renamed
 }
 
 /// A name beside the target that nothing else has.
 fn aside(target: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or(OsStr::new("copy")));
-    name.push(format!(".{}", std::process::id()));
-    target.with_file_name(name)
+    target.with_file_name(format!(".cp-{}", std::process::id()))
+}
+
+/// What tells a file or folder from all others.
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Keeps owner, mode and times where that is allowed.

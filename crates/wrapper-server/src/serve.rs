@@ -110,22 +110,29 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     let front = Front::new(limit, Arc::new(metrics))
         .mount(service, &["EvaluateFunction"])
         .mount(health.service(), &["Check", "Watch"]);
-    let drain = drain_on_signal(health.clone(), log)?;
+    let (drain, end) = on_signals(health.clone(), log)?;
     health.set_serving(true);
     log.info(format_args!("serving {entrypoint} on {address}"));
-    wire::serve(listener, front, ServeOptions::default(), drain).await.map_err(io::Error::other)?;
-    supervisor.idle().await;
-    log.info("all calls are answered");
-    Ok(())
+    let served = async {
+        wire::serve(listener, front, ServeOptions::default(), drain).await.map_err(io::Error::other)?;
+        supervisor.idle().await;
+        log.info("all calls are answered");
+        Ok(())
+    };
+    // With the runtime end the calls that are still running, and with them their processes.
+    tokio::select! {
+        served = served => served,
+        () = end => Err(io::Error::other("told again to end: running calls are not answered")),
+    }
 }
 
-/// Resolves at the first signal, after which running calls may finish; a
-/// second one ends the process as signals do.
-fn drain_on_signal(health: Health, log: Log) -> io::Result<impl Future<Output = ()>> {
+/// Two futures: the first resolves at the first signal, after which running
+/// calls may finish, the other one at the second, which ends everything.
+fn on_signals(health: Health, log: Log) -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let (sender, receiver) = oneshot::channel::<()>();
-    tokio::spawn(async move {
+    let (first, drain) = oneshot::channel::<()>();
+    let end = async move {
         let mut any = async || {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -135,14 +142,13 @@ fn drain_on_signal(health: Health, log: Log) -> io::Result<impl Future<Output = 
         any().await;
         log.info("told to end: no new calls, running calls may finish");
         health.close();
-        let _ = sender.send(());
+        let _ = first.send(());
         any().await;
-        log.warn("told again: ending at once");
-        std::process::exit(1);
-    });
-    Ok(async move {
-        let _ = receiver.await;
-    })
+    };
+    let drain = async move {
+        let _ = drain.await;
+    };
+    Ok((drain, end))
 }
 
 /// Evaluates the one function of this pod.

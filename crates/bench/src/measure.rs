@@ -1,0 +1,135 @@
+//! Rounds of calls, interleaved between the contestants.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::runtime::Runtime;
+use wire::client::Client;
+
+use crate::contestants::Contestants;
+
+/// Rounds each contestant plays, in turn with the others.
+const ROUNDS: usize = 10;
+/// About how long one round may take at one caller.
+const ROUND: Duration = Duration::from_millis(300);
+
+/// What was measured of one contestant.
+#[derive(Debug, Default)]
+pub(crate) struct Result {
+    durations: Vec<Duration>,
+    elapsed: Duration,
+}
+
+impl Result {
+    pub(crate) fn median_ms(&self) -> f64 {
+        let mut sorted = self.durations.clone();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).map_or(f64::NAN, |median| median.as_secs_f64() * 1e3)
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
+    pub(crate) fn throughput(&self) -> f64 {
+        self.durations.len() as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// All contestants in the same conditions.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) bare: Result,
+    pub(crate) service: Result,
+    pub(crate) wrapper: Result,
+}
+
+pub(crate) fn interleaved(
+    runtime: &Runtime,
+    contestants: &Contestants,
+    input: &Bytes,
+    callers: usize,
+) -> anyhow::Result<Measured> {
+    let calls = calls_per_round(contestants, input)?.max(callers.div_ceil(4));
+    let mut measured = Measured::default();
+    for round in 0..=ROUNDS {
+        let bare = bare_round(contestants, input, callers, calls)?;
+        let service = served_round(runtime, &contestants.service_client, input, callers, calls)?;
+        let wrapper = served_round(runtime, &contestants.wrapper_client, input, callers, calls)?;
+        // The first round warms caches and connections.
+        if round > 0 {
+            for (sum, part) in
+                [(&mut measured.bare, bare), (&mut measured.service, service), (&mut measured.wrapper, wrapper)]
+            {
+                sum.durations.extend(part.durations);
+                sum.elapsed += part.elapsed;
+            }
+        }
+    }
+    Ok(measured)
+}
+
+/// How many calls fit in a round.
+fn calls_per_round(contestants: &Contestants, input: &Bytes) -> anyhow::Result<usize> {
+    let begun = Instant::now();
+    contestants.bare(input)?;
+    let one = begun.elapsed().max(Duration::from_micros(100));
+    Ok(usize::try_from(ROUND.as_nanos() / one.as_nanos())?.clamp(3, 200))
+}
+
+fn bare_round(contestants: &Contestants, input: &Bytes, callers: usize, calls: usize) -> anyhow::Result<Result> {
+    let begun = Instant::now();
+    let durations = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..callers)
+            .map(|caller| {
+                scope.spawn(move || {
+                    (0..share(calls, callers, caller))
+                        .map(|_| {
+                            let begun = Instant::now();
+                            contestants.bare(input)?;
+                            Ok(begun.elapsed())
+                        })
+                        .collect::<anyhow::Result<Vec<_>>>()
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a caller panicked"))))
+            .collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    Ok(Result { durations: durations.concat(), elapsed: begun.elapsed() })
+}
+
+fn served_round(
+    runtime: &Runtime,
+    client: &Client,
+    input: &Bytes,
+    callers: usize,
+    calls: usize,
+) -> anyhow::Result<Result> {
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let tasks: Vec<_> = (0..callers)
+            .map(|caller| {
+                let (client, input) = (client.clone(), input.clone());
+                tokio::spawn(async move {
+                    let mut durations = Vec::new();
+                    for _ in 0..share(calls, callers, caller) {
+                        let begun = Instant::now();
+                        Contestants::served(&client, input.clone()).await?;
+                        durations.push(begun.elapsed());
+                    }
+                    anyhow::Ok(durations)
+                })
+            })
+            .collect();
+        let mut durations = Vec::new();
+        for task in tasks {
+            durations.extend(task.await??);
+        }
+        Ok(Result { durations, elapsed: begun.elapsed() })
+    })
+}
+
+/// How many of the calls one of the callers makes: at least one.
+fn share(calls: usize, callers: usize, caller: usize) -> usize {
+    (calls / callers + usize::from(caller < calls % callers)).max(1)
+}
