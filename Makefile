@@ -23,7 +23,7 @@ check: setup ## The fast loop: format, clippy, unit tests
 	cargo test --locked --workspace --lib --bins
 
 bench: build ## Measure against bare processes; the table is also in target/bench.json
-	cargo run --locked --quiet --release --package bench -- target/release
+	@scripts/bench
 
 deny: setup ## Check the dependencies' licences and bans
 	@scripts/deny

@@ -12,40 +12,76 @@ use bytes::Bytes;
 use testing::{Functions, Server};
 use wire::client::{CallOptions, Client};
 
-const IMAGE: &str = "example.com/set-owner:v1";
-
-pub(crate) struct Contestants {
-    function: PathBuf,
+/// The servers, and the functions they offer.
+pub(crate) struct Stage {
     service: Server,
-    wrapper: Server,
-    pub(crate) service_client: Client,
-    pub(crate) wrapper_client: Client,
+    binaries: PathBuf,
     _functions: Functions,
 }
 
-impl Contestants {
-    pub(crate) async fn start(binaries: &Path) -> Self {
-        let function = binaries.join("set-owner");
-        let functions = Functions::new().with_program("set-owner", &function);
-        let service = Server::of(binaries.join("function-runner")).flags(functions.flags()).metrics().start();
-        let entrypoint = ["--".to_owned(), function.display().to_string()];
-        let wrapper = Server::of(binaries.join("wrapper-server")).rest(entrypoint).metrics().start();
-        let (service_client, wrapper_client) = (service.client().await, wrapper.client().await);
-        Self { function, service, wrapper, service_client, wrapper_client, _functions: functions }
+/// One function in three ways.
+pub(crate) struct Contestants {
+    program: PathBuf,
+    image: String,
+    service: Client,
+    wrapper: Client,
+    wrapper_server: Server,
+}
+
+/// A way to run a function over gRPC.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Served {
+    Service,
+    Wrapper,
+}
+
+impl Stage {
+    /// Starts the service with these functions, programs in the folder of binaries.
+    pub(crate) fn start(binaries: &Path, functions: &[&str]) -> Self {
+        let offered = functions
+            .iter()
+            .fold(Functions::new(), |offered, name| offered.with_program(name, &binaries.join(name)));
+        let service = Server::of(binaries.join("function-runner")).flags(offered.flags()).metrics().start();
+        Self { service, binaries: binaries.to_owned(), _functions: offered }
     }
 
     pub(crate) fn service_process(&self) -> u32 {
         self.service.process()
     }
 
+    /// Starts a wrapper server for one of the functions and connects to both.
+    pub(crate) async fn contestants(&self, function: &str) -> Contestants {
+        let program = self.binaries.join(function);
+        let entrypoint = ["--".to_owned(), program.display().to_string()];
+        let wrapper_server = Server::of(self.binaries.join("wrapper-server")).rest(entrypoint).metrics().start();
+        Contestants {
+            program,
+            image: format!("example.com/{function}:v1"),
+            service: self.service.client().await,
+            wrapper: wrapper_server.client().await,
+            wrapper_server,
+        }
+    }
+}
+
+impl Contestants {
     pub(crate) fn wrapper_process(&self) -> u32 {
-        self.wrapper.process()
+        self.wrapper_server.process()
+    }
+
+    /// All three must give the same answer before their speed is of interest.
+    pub(crate) async fn agree(&self, input: &Bytes) -> anyhow::Result<()> {
+        let bare = self.bare(input)?;
+        for way in [Served::Service, Served::Wrapper] {
+            ensure!(self.served(way, input.clone()).await? == bare, "{way:?} gives another answer than the bare process");
+        }
+        Ok(())
     }
 
     /// The function as a process and nothing else. It reads all its input
     /// before it writes, so one thread can do all of it.
-    pub(crate) fn bare(&self, input: &Bytes) -> anyhow::Result<()> {
-        let mut child = Command::new(&self.function)
+    pub(crate) fn bare(&self, input: &Bytes) -> anyhow::Result<Bytes> {
+        let mut child = Command::new(&self.program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -60,15 +96,16 @@ impl Contestants {
         if let Some(mut stderr) = child.stderr.take() {
             stderr.read_to_end(&mut log)?;
         }
-        ensure!(child.wait()?.success() && output.len() > input.len(), "the bare function failed");
-        Ok(())
+        ensure!(child.wait()?.success(), "the bare function failed: {}", String::from_utf8_lossy(&log));
+        Ok(output.into())
     }
 
     /// The function through one of the servers.
-    pub(crate) async fn served(client: &Client, input: Bytes) -> anyhow::Result<()> {
-        let length = input.len();
-        let answer = client.evaluate(IMAGE, input, CallOptions::default()).await?;
-        ensure!(answer.resource_list.len() > length, "the answer is not the function's");
-        Ok(())
+    pub(crate) async fn served(&self, way: Served, input: Bytes) -> anyhow::Result<Bytes> {
+        let client = match way {
+            Served::Service => &self.service,
+            Served::Wrapper => &self.wrapper,
+        };
+        Ok(client.evaluate(&self.image, input, CallOptions::default()).await?.resource_list)
     }
 }

@@ -1,15 +1,20 @@
 //! Rounds of calls, interleaved between the contestants.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use tokio::runtime::Runtime;
-use wire::client::Client;
 
-use crate::contestants::Contestants;
+use crate::contestants::{Contestants, Served};
 
 /// Rounds each contestant plays, in turn with the others.
-const ROUNDS: usize = 10;
+const LEAST_ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 12;
+/// About how many calls each contestant answers in all.
+const CALLS: usize = 600;
 /// About how long one round may take at one caller.
 const ROUND: Duration = Duration::from_millis(300);
 
@@ -21,6 +26,11 @@ pub(crate) struct Result {
 }
 
 impl Result {
+    fn add(&mut self, round: Self) {
+        self.durations.extend(round.durations);
+        self.elapsed += round.elapsed;
+    }
+
     pub(crate) fn median_ms(&self) -> f64 {
         let mut sorted = self.durations.clone();
         sorted.sort_unstable();
@@ -43,25 +53,17 @@ pub(crate) struct Measured {
 
 pub(crate) fn interleaved(
     runtime: &Runtime,
-    contestants: &Contestants,
+    contestants: &Arc<Contestants>,
     input: &Bytes,
     callers: usize,
 ) -> anyhow::Result<Measured> {
-    let calls = calls_per_round(contestants, input)?.max(callers.div_ceil(4));
+    runtime.block_on(contestants.agree(input))?;
+    let calls = calls_per_round(contestants, input)?.max(callers);
     let mut measured = Measured::default();
-    for round in 0..=ROUNDS {
-        let bare = bare_round(contestants, input, callers, calls)?;
-        let service = served_round(runtime, &contestants.service_client, input, callers, calls)?;
-        let wrapper = served_round(runtime, &contestants.wrapper_client, input, callers, calls)?;
-        // The first round warms caches and connections.
-        if round > 0 {
-            for (sum, part) in
-                [(&mut measured.bare, bare), (&mut measured.service, service), (&mut measured.wrapper, wrapper)]
-            {
-                sum.durations.extend(part.durations);
-                sum.elapsed += part.elapsed;
-            }
-        }
+    for _ in 0..(CALLS / calls).clamp(LEAST_ROUNDS, MOST_ROUNDS) {
+        measured.bare.add(bare_round(contestants, input, callers, calls)?);
+        measured.service.add(served_round(runtime, contestants, Served::Service, input, callers, calls)?);
+        measured.wrapper.add(served_round(runtime, contestants, Served::Wrapper, input, callers, calls)?);
     }
     Ok(measured)
 }
@@ -100,7 +102,8 @@ fn bare_round(contestants: &Contestants, input: &Bytes, callers: usize, calls: u
 
 fn served_round(
     runtime: &Runtime,
-    client: &Client,
+    contestants: &Arc<Contestants>,
+    way: Served,
     input: &Bytes,
     callers: usize,
     calls: usize,
@@ -109,12 +112,12 @@ fn served_round(
         let begun = Instant::now();
         let tasks: Vec<_> = (0..callers)
             .map(|caller| {
-                let (client, input) = (client.clone(), input.clone());
+                let (contestants, input) = (contestants.clone(), input.clone());
                 tokio::spawn(async move {
                     let mut durations = Vec::new();
                     for _ in 0..share(calls, callers, caller) {
                         let begun = Instant::now();
-                        Contestants::served(&client, input.clone()).await?;
+                        contestants.served(way, input.clone()).await?;
                         durations.push(begun.elapsed());
                     }
                     anyhow::Ok(durations)

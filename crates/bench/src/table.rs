@@ -66,7 +66,7 @@ impl Table {
 
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
-            "{:<28} {:>11} {:<10} {:>11} {:>7}  {:<8} {}\n",
+            "{:<44} {:>10} {:<10} {:>11} {:>7}  {:<8} {}\n",
             "what", "value", "unit", "reference", "ratio", "target", "met"
         );
         for row in &self.rows {
@@ -78,7 +78,7 @@ impl Table {
             let met = row.passes().map_or("", |passes| if passes { "yes" } else { "NO" });
             let _ = writeln!(
                 text,
-                "{:<28} {:>11.3} {:<10} {:>11.3} {:>7.3}  {target:<8} {met}",
+                "{:<44} {:>10.3} {:<10} {:>11.3} {:>7.3}  {target:<8} {met}",
                 row.name,
                 row.value,
                 row.unit,

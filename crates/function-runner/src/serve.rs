@@ -65,21 +65,32 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     health.set_serving(true);
     info!(%address, "serving");
 
-    let phases = Phases { delay: shutdown_delay, grace: shutdown_grace, health, drain, abandon };
+    let phases =
+        Phases { delay: shutdown_delay, grace: shutdown_grace, health, drain, abandon: abandon.clone() };
     match shutdown::run(phases, shutdown::signals()?, done.cancelled()).await {
         Ending::Orderly => {}
-        Ending::Forced => return Ok(ExitCode::FAILURE),
+        Ending::Forced => {
+            // At once, but not without the functions: nobody would end them after us.
+            abandon.cancel();
+            await_last_processes(supervisor.as_ref()).await;
+            return Ok(ExitCode::FAILURE);
+        }
         Ending::ByItself => {
             server.await.context("the server ended by itself")?.context("the server failed")?;
             anyhow::bail!("the server ended by itself");
         }
     }
-    if let Some(supervisor) = supervisor {
-        let _ = tokio::time::timeout(LAST_PROCESSES, supervisor.idle()).await;
-    }
+    await_last_processes(supervisor.as_ref()).await;
     telemetry.flush().await;
     info!("ended");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until no process of any call is left, within reason.
+async fn await_last_processes(supervisor: Option<&Supervisor>) {
+    if let Some(supervisor) = supervisor {
+        let _ = tokio::time::timeout(LAST_PROCESSES, supervisor.idle()).await;
+    }
 }
 
 /// The exec runtime and what keeps it going.

@@ -112,6 +112,7 @@ struct CallRecord {
     sent: usize,
     code: Code,
     message: String,
+    outline: String,
 }
 
 impl CallRecord {
@@ -133,6 +134,7 @@ impl CallRecord {
             sent: 0,
             code: Code::Cancelled,
             message: "the client went away".to_owned(),
+            outline: "the client went away".to_owned(),
         }
     }
 
@@ -142,6 +144,7 @@ impl CallRecord {
                 self.code = Code::Ok;
                 self.sent = answer.resource_list.len() + answer.log.len();
                 self.message.clear();
+                self.outline.clear();
                 for note in &answer.notes {
                     warn!(image = self.image(), trace = self.trace.trace_id(), "{note}");
                 }
@@ -149,6 +152,7 @@ impl CallRecord {
             Err(failure) => {
                 self.code = failure.code();
                 self.message = failure.message();
+                self.outline = failure.outline();
             }
         }
     }
@@ -181,7 +185,7 @@ impl Drop for CallRecord {
             bytes_in = self.received,
             bytes_out = self.sent,
             trace = self.trace.trace_id(),
-            error = (!self.message.is_empty()).then(|| in_brief(&self.message)),
+            error = (!self.outline.is_empty()).then(|| in_brief(&self.outline)),
             "call"
         );
     }

@@ -1,5 +1,5 @@
 //! The command line and the environment: what is accepted, and what is said of the rest.
-#![allow(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod common;
 
@@ -119,10 +119,8 @@ const PRIVATE: [&str; 2] = ["--enable-private-registries", "--enable-private-reg
 
 #[test]
 fn every_valued_flag_has_its_default_and_is_read_in_all_spellings_of_go() {
-    let around = Around {
-        variables: &[("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1")],
-        files: &["/kube"],
-    };
+    let around =
+        Around { variables: &[("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1")], files: &["/kube"] };
     let shown = |arguments: &[&str]| {
         let all: Vec<&str> = PRIVATE.iter().chain(arguments).copied().collect();
         format!("{:?}", read_on(&around, &all).unwrap())
@@ -370,7 +368,8 @@ fn mistakes_in_the_telemetry_variables_are_told_with_what_is_accepted() {
         // Each is told once, though a general variable serves several signals.
         assert_eq!(told.matches(name).count(), 1, "{told}");
     }
-    let off = Around { variables: &[("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "x")], files: &[] };
+    let off =
+        Around { variables: &[("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "x")], files: &[] };
     assert!(read_on(&off, &[]).unwrap().telemetry.metrics.is_empty());
 }
 
@@ -384,7 +383,10 @@ fn the_tables_of_flags_are_sound() {
 fn a_configuration_file_that_was_asked_for_must_be_there_and_parse() {
     let output = run(&["--port=0", "--metrics-port=0", "--config=/nonexistent/config.yaml"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("cannot read /nonexistent/config.yaml: No such file"), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("cannot read /nonexistent/config.yaml: No such file"),
+        "{output:?}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.yaml");
     fs::write(&config, "functions: 5\n").unwrap();

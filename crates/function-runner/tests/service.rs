@@ -1,5 +1,5 @@
 //! The gRPC service as any client sees it: services, health, sizes, bad requests, connections.
-#![allow(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod common;
 
@@ -94,8 +94,7 @@ async fn reflection_lists_all_services() {
         ask(MessageRequest::ListServices(String::new())),
         ask(MessageRequest::FileContainingSymbol("evaluator.FunctionEvaluator".into())),
     ];
-    let mut answers =
-        client.server_reflection_info(tokio_stream::iter(requests)).await.unwrap().into_inner();
+    let mut answers = client.server_reflection_info(tokio_stream::iter(requests)).await.unwrap().into_inner();
     let listed = within_patience(answers.message()).await.unwrap().unwrap().message_response.unwrap();
     let MessageResponse::ListServicesResponse(listed) = listed else { panic!("{listed:?}") };
     let names: Vec<_> = listed.service.into_iter().map(|service| service.name).collect();
@@ -158,7 +157,8 @@ async fn the_third_field_of_a_request_is_the_tag() {
     }
     let unknown = send_raw(&channel, EVALUATE, request("example.com/echo:v1", "v2")).await.unwrap_err();
     assert_eq!(unknown.message(), r#"function "example.com/echo:v2" not found"#);
-    let invalid = send_raw(&channel, EVALUATE, request("example.com/echo:v1", "not a tag")).await.unwrap_err();
+    let invalid =
+        send_raw(&channel, EVALUATE, request("example.com/echo:v1", "not a tag")).await.unwrap_err();
     assert_eq!(invalid.code(), Code::InvalidArgument, "{invalid}");
 }
 
@@ -229,7 +229,8 @@ async fn an_image_nobody_serves_is_not_found() {
 
 #[tokio::test]
 async fn bare_names_are_served_under_the_default_prefix() {
-    let functions = Functions::new().with_script("echo", "cat").with_entry("echo", &["example.org/fn/echo:v2"]);
+    let functions =
+        Functions::new().with_script("echo", "cat").with_entry("echo", &["example.org/fn/echo:v2"]);
     let server = runner(&functions).flags(["--default-image-prefix=example.org/fn"]).start();
     let client = server.client().await;
     let answer = within_patience(client.evaluate("echo:v2", EMPTY.into(), CallOptions::default())).await;
@@ -252,6 +253,20 @@ async fn what_is_not_offered_is_unimplemented_and_garbage_is_told_from_it() {
     }
     let client = Client::new(channel, 1 << 20);
     assert!(call(&client, "echo", EMPTY.into()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_arrive_in_time_is_answered_all_the_same() {
+    let functions = echo();
+    let server = runner(&functions).start();
+    let mut grpc = Grpc::new(server.channel().await);
+    within_patience(grpc.ready()).await.unwrap();
+    let mut request = Request::new(tokio_stream::pending::<Bytes>());
+    request.set_timeout(Duration::from_secs(2));
+    let path = PathAndQuery::from_static(EVALUATE);
+    let status = within_patience(grpc.client_streaming(request, path, Raw)).await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+    assert!(status.message().contains("before the whole request had arrived"), "{status}");
 }
 
 /// Calls as every gRPC client does: a request that never left is sent again over a new connection. The

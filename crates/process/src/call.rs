@@ -1,34 +1,47 @@
 //! One call's process, as a guard: dropping it kills whatever of the call is still alive.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, waitid};
-use tokio::net::unix::pipe::Receiver;
 
 use crate::calls::{COOKIE, CallNumber, Calls};
+use crate::cancellation::Cancellation;
 use crate::streams::ChildEnds;
 use crate::{Environment, Exit, Folder, Program, RunError, kill, scratch};
+
+/// How often to ask for the exit on kernels without pidfd.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A started call. Its root stays unreaped, and so keeps its process number, until [`Call::finish`].
 #[derive(Debug)]
 pub(crate) struct Call {
     calls: Arc<Calls>,
     number: CallNumber,
+    /// Unreaped, so that its number is still its own.
     root: Option<Pid>,
-    reaped: bool,
+    cancellation: Cancellation,
     folder: Option<PathBuf>,
 }
 
 impl Call {
     /// Makes the private folder and starts the program with these ends of its pipes.
-    pub(crate) fn start(calls: &Arc<Calls>, program: &Program, ends: ChildEnds) -> Result<Self, RunError> {
+    pub(crate) fn start(
+        calls: &Arc<Calls>,
+        program: &Program,
+        ends: ChildEnds,
+        cancellation: &Cancellation,
+    ) -> Result<Self, RunError> {
         let number = calls.next_number();
         let cookie = calls.cookie(number);
-        let mut call = Self { calls: calls.clone(), number, root: None, reaped: false, folder: None };
+        let cancellation = cancellation.clone();
+        let mut call = Self { calls: calls.clone(), number, root: None, cancellation, folder: None };
         if let Some(place) = program.folder.scratch() {
             let path = place.root().join(&cookie);
             scratch::make_private(&path).map_err(|source| RunError::Folder { path: path.clone(), source })?;
@@ -41,41 +54,41 @@ impl Call {
             .register(number, || command.spawn().map(|child| Pid::from_child(&child)))
             .map_err(|source| RunError::Start { program: program.path.clone(), source })?;
         call.root = Some(root);
+        call.cancellation.started(root);
         Ok(call)
     }
 
     /// Something that tells when the root has exited.
-    pub(crate) fn watch(&self) -> io::Result<ExitWatch> {
-        let root = self.root.ok_or(io::ErrorKind::NotFound)?;
-        let pidfd = match pidfd_open(root, PidfdFlags::empty()) {
-            Ok(pidfd) => Some(Receiver::from_owned_fd_unchecked(pidfd)?),
-            Err(error) => {
-                tracing::debug!(%error, "no pidfd: following the function by SIGCHLD");
-                None
-            }
-        };
-        Ok(ExitWatch { calls: self.calls.clone(), root, pidfd })
+    pub(crate) fn watch(&self) -> ExitWatch {
+        let pidfd = self.root.and_then(|root| {
+            pidfd_open(root, PidfdFlags::empty())
+                .inspect_err(|error| tracing::debug!(%error, "no pidfd: asking again and again for the exit"))
+                .ok()
+        });
+        ExitWatch { root: self.root, pidfd }
     }
 
     /// Ends a call whose root has exited: kills the rest of its group, reaps the root.
     pub(crate) fn finish(mut self) -> io::Result<Exit> {
         let root = self.root.ok_or(io::ErrorKind::NotFound)?;
+        self.cancellation.ended();
         kill::group(root);
         let status = waitid(WaitId::Pid(root), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
         let exit = status.as_ref().and_then(exit).ok_or_else(|| io::Error::other("no exit status"))?;
-        self.reaped = true;
+        self.calls.end(self.number, self.root.take(), self.folder.take());
         Ok(exit)
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if let Some(root) = self.root
-            && !self.reaped
-        {
+        self.cancellation.ended();
+        if let Some(root) = self.root {
             kill::call(root);
         }
-        self.calls.end(self.number, self.root, self.folder.take());
+        if self.root.is_some() || self.folder.is_some() {
+            self.calls.end(self.number, self.root.take(), self.folder.take());
+        }
     }
 }
 
@@ -104,29 +117,26 @@ fn command(program: &Program, folder: Option<&PathBuf>, cookie: &str) -> Command
 /// Tells when a root has exited, without reaping it.
 #[derive(Debug)]
 pub(crate) struct ExitWatch {
-    calls: Arc<Calls>,
-    root: Pid,
-    /// Not a pipe, but the runtime's one safe way to wait until any descriptor is readable; it is never read.
-    pidfd: Option<Receiver>,
+    root: Option<Pid>,
+    pidfd: Option<OwnedFd>,
 }
 
 impl ExitWatch {
-    /// Waits for the exit; may be dropped and called again.
-    pub(crate) async fn exited(&self) -> io::Result<()> {
-        if let Some(pidfd) = &self.pidfd {
-            return pidfd.readable().await;
-        }
+    /// What to wait for.
+    pub(crate) fn interest(&self) -> Option<PollFd<'_>> {
+        self.pidfd.as_ref().map(|pidfd| PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN))
+    }
+
+    /// How long to wait at most before looking again, where nothing can be waited for.
+    pub(crate) fn look_again(&self) -> Option<Duration> {
+        self.pidfd.is_none().then_some(LOOK_AGAIN)
+    }
+
+    /// Whether the root has exited.
+    pub(crate) fn has_exited(&self) -> io::Result<bool> {
+        let Some(root) = self.root else { return Ok(true) };
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        loop {
-            let changed = self.calls.child_changed.notified();
-            tokio::pin!(changed);
-            // Listening before looking: a change in between is not missed.
-            changed.as_mut().enable();
-            if waitid(WaitId::Pid(self.root), look)?.is_some() {
-                return Ok(());
-            }
-            changed.await;
-        }
+        Ok(waitid(WaitId::Pid(root), look)?.is_some())
     }
 
     #[cfg(test)]

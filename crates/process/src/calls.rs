@@ -30,8 +30,6 @@ pub(crate) struct Calls {
     sweeps_asked: AtomicU64,
     /// There is something for the sweeper to do.
     pub(crate) work: Notify,
-    /// Some child has changed its state: for calls without a pidfd.
-    pub(crate) child_changed: Notify,
 }
 
 impl Calls {
@@ -44,7 +42,6 @@ impl Calls {
             discarded: Mutex::default(),
             sweeps_asked: AtomicU64::new(0),
             work: Notify::new(),
-            child_changed: Notify::new(),
         }
     }
 

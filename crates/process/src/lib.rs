@@ -7,6 +7,7 @@
 
 mod call;
 mod calls;
+mod cancellation;
 mod descriptors;
 mod fair;
 mod kill;
@@ -15,6 +16,7 @@ mod outcome;
 mod procfs;
 mod program;
 mod removal;
+mod run;
 mod scratch;
 mod streams;
 mod supervisor;

@@ -1,13 +1,14 @@
 //! The three pipes of a function: feeding one while reading the others.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::Stdio;
 
 use bytes::{Buf, Bytes};
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::pipe::fcntl_setpipe_size;
-use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::Log;
 use crate::log::LogBuffer;
@@ -56,10 +57,10 @@ pub(crate) fn pipes(input: usize) -> io::Result<(OwnEnds, ChildEnds)> {
     Ok((own, child))
 }
 
-/// Why [`Streams::step`] came back.
+/// Whether the streams may go on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Some bytes were moved, or a stream ended.
+    /// Some bytes were moved, or a stream ended, or there was nothing to do.
     Moved,
     /// Standard output has more bytes than allowed.
     TooLarge,
@@ -69,9 +70,9 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Streams {
     input: Bytes,
-    stdin: Option<Sender>,
-    stdout: Option<Receiver>,
-    stderr: Option<Receiver>,
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
     output: Vec<u8>,
     log: LogBuffer,
     max_output: usize,
@@ -80,20 +81,21 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
+    /// Starts feeding: small inputs fit into the pipe whole, and need no further attention.
     pub(crate) fn new(own: OwnEnds, input: Bytes, max_output: usize, max_log: usize) -> io::Result<Self> {
         let expected_output = input.len().min(max_output) + LEAST_READ;
-        let mut input = input;
-        let stdin = feed_at_once(own.stdin, &mut input)?;
-        Ok(Self {
+        let mut streams = Self {
             input,
-            stdin,
-            stdout: Some(Receiver::from_owned_fd_unchecked(own.stdout)?),
-            stderr: Some(Receiver::from_owned_fd_unchecked(own.stderr)?),
+            stdin: Some(own.stdin),
+            stdout: Some(own.stdout),
+            stderr: Some(own.stderr),
             output: Vec::new(),
             log: LogBuffer::new(max_log),
             max_output,
             expected_output,
-        })
+        };
+        streams.feed()?;
+        Ok(streams)
     }
 
     /// Whether both outputs have come to their end.
@@ -106,27 +108,20 @@ impl Streams {
         self.stdin = None;
     }
 
-    /// Moves some bytes; waits until there are any. May be dropped and called again. Never ready once all
-    /// streams have ended.
-    pub(crate) async fn step(&mut self) -> io::Result<Step> {
-        // The branches are tried in random order, so that a flood on one stream does not hold up the others.
-        tokio::select! {
-            ready = ready(self.stdout.as_ref(), Receiver::readable), if self.stdout.is_some() => {
-                ready?;
-                self.read_output()
-            }
-            ready = ready(self.stderr.as_ref(), Receiver::readable), if self.stderr.is_some() => {
-                ready?;
-                self.read_log()?;
-                Ok(Step::Moved)
-            }
-            ready = ready(self.stdin.as_ref(), Sender::writable), if self.stdin.is_some() => {
-                ready?;
-                self.feed()?;
-                Ok(Step::Moved)
-            }
-            else => std::future::pending().await,
-        }
+    /// What to wait for before [`Streams::step`] has something to do.
+    pub(crate) fn interests(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let reading = [&self.stdout, &self.stderr].into_iter().flatten().map(|end| (end, PollFlags::IN));
+        let writing = self.stdin.iter().map(|end| (end, PollFlags::OUT));
+        reading.chain(writing).map(|(end, flags)| PollFd::from_borrowed_fd(end.as_fd(), flags))
+    }
+
+    /// Moves what can be moved now, a little on each stream, so that a flood on one does not hold up the
+    /// others.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        let step = self.read_output()?;
+        self.read_log()?;
+        self.feed()?;
+        Ok(step)
     }
 
     /// Takes what is in the pipes now, at most what pipes can hold, without waiting for more.
@@ -174,59 +169,37 @@ impl Streams {
         Ok(count)
     }
 
+    /// Writes what fits into the pipe, and closes it when all of the input is written.
     fn feed(&mut self) -> io::Result<()> {
         let Some(stdin) = &self.stdin else { return Ok(()) };
-        match stdin.try_write(&self.input) {
-            Ok(count) => self.input.advance(count),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            // A function need not read its input.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.input.clear(),
-            Err(error) => return Err(error),
+        while !self.input.is_empty() {
+            match rustix::io::write(stdin, &self.input) {
+                Ok(count) => self.input.advance(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                // A function need not read its input.
+                Err(Errno::PIPE) => self.input.clear(),
+                Err(error) => return Err(error.into()),
+            }
         }
-        if self.input.is_empty() {
-            self.stdin = None;
-        }
+        self.stdin = None;
         Ok(())
     }
 }
 
-/// Writes what fits into the fresh pipe. Small inputs fit whole, and need no further attention.
-fn feed_at_once(stdin: OwnedFd, input: &mut Bytes) -> io::Result<Option<Sender>> {
-    while !input.is_empty() {
-        match rustix::io::write(&stdin, input) {
-            Ok(count) => input.advance(count),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Sender::from_owned_fd_unchecked(stdin).map(Some),
-            Err(Errno::PIPE) => input.clear(),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(None)
-}
-
 /// Appends what one read gives; at the end of the stream, closes it. `Ok(0)` also when there is nothing now.
-fn read(stream: &mut Option<Receiver>, into: &mut Vec<u8>, least: usize) -> io::Result<usize> {
-    let Some(receiver) = stream else { return Ok(0) };
+fn read(stream: &mut Option<OwnedFd>, into: &mut Vec<u8>, least: usize) -> io::Result<usize> {
+    let Some(end) = stream else { return Ok(0) };
     if into.capacity() - into.len() < LEAST_READ {
         into.reserve(into.len().clamp(least, MOST_READ.max(least)));
     }
-    match receiver.try_read_buf(into) {
+    match rustix::io::retry_on_intr(|| rustix::io::read(&*end, spare_capacity(into))) {
         Ok(0) => {
             *stream = None;
             Ok(0)
         }
         Ok(count) => Ok(count),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-        Err(error) => Err(error),
-    }
-}
-
-async fn ready<'a, T, F>(stream: Option<&'a T>, when: impl FnOnce(&'a T) -> F) -> io::Result<()>
-where
-    F: Future<Output = io::Result<()>>,
-{
-    match stream {
-        Some(stream) => when(stream).await,
-        None => std::future::pending().await,
+        Err(Errno::AGAIN) => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }

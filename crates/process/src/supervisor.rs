@@ -9,16 +9,16 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
-use crate::call::{Call, ExitWatch};
 use crate::calls::Calls;
-use crate::streams::{self, Step, Streams};
+use crate::cancellation::Cancellation;
 use crate::sweeper::{Sweeper, Swept};
-use crate::{Finished, Limits, Log, Program, RunError, descriptors, procfs};
+use crate::{Finished, Limits, Log, Program, RunError, descriptors, procfs, run};
 
-/// How long a descendant may keep an output open after its function has exited.
-const LINGER: Duration = Duration::from_millis(500);
+/// How long after its deadline a call that has no thread is given up.
+const NO_THREAD: Duration = Duration::from_millis(5);
 
 /// Runs functions, and leaves nothing of them behind. A cheap handle: clones share one supervisor.
 ///
@@ -93,32 +93,28 @@ impl Supervisor {
 
     /// Runs a function with this standard input. Dropping the future cancels the call: all its processes
     /// are killed. The answer does not wait for what the function left behind to be dead.
+    ///
+    /// Each running function has a thread of the runtime's blocking pool to itself: starting a process holds
+    /// its thread up until the system finds time for the new one, and other calls must not wait for that.
     pub async fn run(&self, program: &Program, input: Bytes, limits: &Limits) -> Result<Finished, RunError> {
         let begun = Instant::now();
+        let late = |after| RunError::TimedOut { after, log: Log::default() };
         if limits.deadline.is_some_and(|deadline| deadline <= begun) {
-            return Err(RunError::TimedOut { after: Duration::ZERO, log: Log::default() });
+            return Err(late(Duration::ZERO));
         }
-        let (own, ends) = streams::pipes(input.len())
-            .map_err(|source| RunError::Start { program: program.path.clone(), source })?;
-        let call = Call::start(&self.calls, program, ends)?;
-        let lost = |source| RunError::Watch { program: program.path.clone(), source };
-        let watch = call.watch().map_err(lost)?;
-        let mut streams = Streams::new(own, input, limits.max_output, limits.max_log).map_err(lost)?;
-        match follow(&watch, &mut streams, limits.deadline).await.map_err(lost)? {
-            End::Exited => {
-                let exit = call.finish().map_err(lost)?;
-                let (output, log) = streams.finish();
-                Ok(Finished { output, log, exit, elapsed: begun.elapsed() })
-            }
-            End::TimedOut => {
-                drop(call);
-                Err(RunError::TimedOut { after: begun.elapsed(), log: streams.into_log() })
-            }
-            End::TooLarge => {
-                drop(call);
-                Err(RunError::OutputTooLarge { limit: limits.max_output, log: streams.into_log() })
-            }
-        }
+        let cancellation = Cancellation::default();
+        let cancelled_when_dropped = cancellation.clone().guard();
+        let (calls, path) = (self.calls.clone(), program.path.clone());
+        let (program, limits) = (program.clone(), *limits);
+        let running = spawn_blocking(move || run::run(&calls, &program, input, &limits, &cancellation));
+        // The thread keeps the deadline itself. This is for calls that wait for a thread.
+        let finished = match limits.deadline {
+            Some(deadline) => timeout_at(deadline + NO_THREAD, running).await.map_err(|_| late(begun.elapsed()))?,
+            None => running.await,
+        };
+        drop(cancelled_when_dropped);
+        finished
+            .unwrap_or_else(|error| Err(RunError::Watch { program: path, source: io::Error::other(error) }))
     }
 
     /// How many functions run now.
@@ -133,76 +129,5 @@ impl Supervisor {
         let asked = self.calls.ask_sweep();
         // An error means that the sweeper's runtime has ended, and with it all that could be waited for.
         let _ = swept.wait_for(|swept| swept.asked >= asked && swept.clean).await;
-    }
-}
-
-/// What ended a call.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    Exited,
-    TimedOut,
-    TooLarge,
-}
-
-/// Moves the streams until the function has exited and they have ended, or something forbids going on.
-async fn follow(watch: &ExitWatch, streams: &mut Streams, deadline: Option<Instant>) -> io::Result<End> {
-    // One timer for both purposes: the deadline, and after the exit the wait for the streams' ends.
-    let timer = sleep_until(deadline.unwrap_or_else(Instant::now));
-    tokio::pin!(timer);
-    let mut timer_counts = deadline.is_some();
-    let mut exited = false;
-    while !(exited && streams.at_end()) {
-        tokio::select! {
-            step = streams.step() => {
-                if step? == Step::TooLarge {
-                    return Ok(End::TooLarge);
-                }
-            }
-            exit = watch.exited(), if !exited => {
-                exit?;
-                exited = true;
-                streams.stop_feeding();
-                let patience = Instant::now() + LINGER;
-                timer.as_mut().reset(deadline.map_or(patience, |deadline| deadline.min(patience)));
-                timer_counts = true;
-            }
-            () = timer.as_mut(), if timer_counts => {
-                if !exited {
-                    return Ok(End::TimedOut);
-                }
-                return Ok(match streams.take_rest()? {
-                    Step::TooLarge => End::TooLarge,
-                    Step::Moved => End::Exited,
-                });
-            }
-        }
-    }
-    Ok(End::Exited)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Environment, Exit, Folder};
-
-    #[tokio::test]
-    async fn without_a_pidfd_signals_tell_the_exit() {
-        let supervisor = Supervisor::start().unwrap();
-        let program = Program {
-            path: "/bin/sh".into(),
-            arguments: vec!["-c".into(), "sleep 0.1; exit 3".into()],
-            environment: Environment::Inherited,
-            folder: Folder::None,
-        };
-        for deadline in [None, Some(Instant::now() + Duration::from_secs(20))] {
-            let (own, ends) = streams::pipes(0).unwrap();
-            let call = Call::start(&supervisor.calls, &program, ends).unwrap();
-            let mut watch = call.watch().unwrap();
-            watch.forget_pidfd();
-            let mut streams = Streams::new(own, Bytes::new(), 1000, 1000).unwrap();
-            assert_eq!(follow(&watch, &mut streams, deadline).await.unwrap(), End::Exited);
-            assert_eq!(call.finish().unwrap(), Exit::Code(3));
-        }
-        supervisor.idle().await;
     }
 }

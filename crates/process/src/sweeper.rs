@@ -16,8 +16,10 @@ use crate::calls::{COOKIE, CallNumber, Calls};
 use crate::procfs::{self, Stat};
 use crate::{kill, removal};
 
-/// Between a reason to sweep and the sweep: gathers reasons, and keeps sweeps out of the way of answers.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Between a reason to sweep and the sweep: gathers the ends of many calls, most of which leave nothing.
+const GATHER: Duration = Duration::from_millis(20);
+/// Between sweeps while there is something to kill: it may be starting new processes all the time.
+const PURSUIT: Duration = Duration::from_millis(2);
 /// The longest wait before looking again at something that does not die.
 const LONGEST_RETRY: Duration = Duration::from_millis(500);
 /// How long a dead helper of other code here waits for that code to reap it.
@@ -95,16 +97,16 @@ impl Sweeper {
             let mut longer = false;
             tokio::select! {
                 () = self.calls.work.notified() => {}
-                _ = children.recv() => self.calls.child_changed.notify_waiters(),
+                _ = children.recv() => {}
                 Some(done) = self.removals.join_next() => self.removed(done),
                 () = sleep(retry.unwrap_or_default()), if retry.is_some() => longer = true,
             }
-            sleep(PAUSE).await;
+            sleep(if retry.is_none() { GATHER } else { PURSUIT }).await;
             let again = self.sweep();
             retry = match retry {
                 _ if !again => None,
                 Some(last) if longer => Some((last * 2).min(LONGEST_RETRY)),
-                _ => Some(PAUSE),
+                _ => Some(PURSUIT),
             };
         }
     }

@@ -60,7 +60,7 @@ fn at_cancellation() {
         assert_eq!(supervisor().running(), 1);
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
-        assert_eq!(supervisor().running(), 0);
+        eventually(Duration::from_secs(5), "ended", || supervisor().running() == 0).await;
         all_gone(&mark).await;
     });
 }

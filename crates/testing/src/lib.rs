@@ -13,9 +13,9 @@ mod leftovers;
 mod processes;
 mod server;
 
-pub use processes::{children_of, processes_with};
 pub use functions::{Functions, resource_list};
 pub use leftovers::{lines_of, wait_until_gone};
+pub use processes::{children_of, processes_with};
 pub use rustix::process::Signal;
 pub use server::{Server, ServerBuilder};
 

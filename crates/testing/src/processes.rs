@@ -4,11 +4,11 @@ use std::fs;
 
 /// The children of a process, zombies included, each as `PID STATE NAME`.
 pub fn children_of(process: u32) -> Vec<String> {
-    let stats = processes().filter_map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
-    stats
-        .filter_map(|stat| {
+    let lines = processes().filter_map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
+    lines
+        .filter_map(|line| {
             // The name stands in parentheses and may hold any character.
-            let (head, tail) = stat.rsplit_once(')')?;
+            let (head, tail) = line.rsplit_once(')')?;
             let (pid, name) = head.split_once(" (")?;
             let mut fields = tail.split_whitespace();
             let (state, parent) = (fields.next()?, fields.next()?);

@@ -190,8 +190,36 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Ends what its functions still run, which would outlive a server that is killed. Stopped, it reaps
+    /// nobody, so no number can come to mean another process.
+    fn end_functions(&self) {
+        let Some(process) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        if kill_process(process, Signal::STOP).is_err() {
+            return;
+        }
+        // Those that lose their parent become children of the server in the next round.
+        for _ in 0..100 {
+            let children = crate::children_of(self.child.id());
+            let alive = children.iter().filter(|child| child.split(' ').nth(1) != Some("Z"));
+            let pids: Vec<_> =
+                alive.filter_map(|child| Pid::from_raw(child.split(' ').next()?.parse().ok()?)).collect();
+            if pids.is_empty() {
+                return;
+            }
+            for pid in pids {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end_functions();
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {

@@ -176,6 +176,19 @@ impl Failure {
         message::compose(&self.pieces(), message::BUDGET)
     }
 
+    /// What happened without the function's own words, which may quote resources: fit for a log.
+    pub fn outline(&self) -> String {
+        match self {
+            Self::FunctionFailed { exit, .. } => format!("the function failed: {exit}"),
+            Self::OutputMalformed { cause, .. }
+            | Self::TimedOut { cause, .. }
+            | Self::Exhausted { cause, .. } => cause.clone(),
+            Self::NoPod { cause, .. } => format!("there is no pod: {}", cause.outline()),
+            Self::Pod { status, .. } => format!("the pod answered {:?}", status.code()),
+            _ => self.message(),
+        }
+    }
+
     fn image(&self) -> Option<&str> {
         match self {
             Self::NotFound { image, .. }

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use tokio::net::TcpListener;
+use tokio_stream::StreamExt as _;
 use tonic::{
     Code, Status,
     body::Body,
@@ -25,7 +26,10 @@ use tonic::{
 };
 use tower::{Service, ServiceExt, util::BoxCloneService};
 
-use crate::inbound::{Arrival, GuardedBody};
+use crate::{
+    greeting::Greeting,
+    inbound::{Arrival, GuardedBody},
+};
 
 /// Largest frame we take: fewer, larger pieces for large lists.
 const FRAME: u32 = 256 * 1024;
@@ -255,5 +259,6 @@ pub async fn serve(
         server = server.max_connection_age(age);
     }
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = incoming.map(|stream| stream.map(Greeting::new));
     server.serve_with_incoming_shutdown(front, incoming, shutdown).await
 }

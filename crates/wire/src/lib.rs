@@ -5,6 +5,7 @@
 pub mod client;
 mod failure;
 mod front;
+mod greeting;
 mod health;
 mod inbound;
 mod listen;

@@ -1,82 +1,133 @@
-//! The wrapper's metrics, under the names the original's readers know.
+//! The wrapper's metrics, under the names the original's readers know. Written
+//! by hand: three histograms and a gauge need no library.
 
 use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{family::Family, gauge::Gauge, histogram::Histogram},
-    registry::Registry,
-};
 use wire::{FinishedRpc, Observer};
 
 use crate::log::Log;
 
-const MILLISECONDS: [f64; 12] =
-    [1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0, 5000.0, 30000.0, 300_000.0];
-const BYTES: [f64; 6] = [4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 6_291_456.0];
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-#[allow(clippy::struct_field_names, reason = "the fields are the label names")]
-struct Rpc {
-    rpc_system: &'static str,
-    rpc_service: &'static str,
-    rpc_method: &'static str,
-    rpc_grpc_status_code: i32,
+/// A histogram's name and meaning.
+struct Kind {
+    name: &'static str,
+    help: &'static str,
+    /// The upper bounds, counted in steps and as readers see them.
+    bounds: &'static [(u64, &'static str)],
+    /// Steps to one of the unit in the name.
+    steps: u64,
 }
 
-type Histograms = Family<Rpc, Histogram, fn() -> Histogram>;
+const BYTES: &[(u64, &str)] = &[
+    (4096, "4096"),
+    (16_384, "16384"),
+    (65_536, "65536"),
+    (262_144, "262144"),
+    (1_048_576, "1048576"),
+    (6_291_456, "6291456"),
+];
+
+static KINDS: [Kind; 3] = [
+    Kind {
+        name: "rpc_server_duration_milliseconds",
+        help: "How long gRPC calls took, health checks included.",
+        bounds: &[
+            (1000, "1"),
+            (2500, "2.5"),
+            (5000, "5"),
+            (10_000, "10"),
+            (25_000, "25"),
+            (50_000, "50"),
+            (100_000, "100"),
+            (250_000, "250"),
+            (1_000_000, "1000"),
+            (5_000_000, "5000"),
+            (30_000_000, "30000"),
+            (300_000_000, "300000"),
+        ],
+        steps: 1000,
+    },
+    Kind { name: "rpc_server_request_size_bytes", help: "Size of gRPC requests.", bounds: BYTES, steps: 1 },
+    Kind { name: "rpc_server_response_size_bytes", help: "Size of gRPC responses.", bounds: BYTES, steps: 1 },
+];
+
+/// Values of one kind, in steps.
+#[derive(Debug, Default)]
+struct Histogram {
+    /// How many lie between each bound and the one before it.
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u64,
+}
+
+impl Histogram {
+    fn observe(&mut self, kind: &Kind, value: u64) {
+        self.buckets.resize(kind.bounds.len(), 0);
+        let bucket = kind.bounds.iter().position(|(bound, _)| value <= *bound);
+        if let Some(bucket) = bucket.and_then(|at| self.buckets.get_mut(at)) {
+            *bucket += 1;
+        }
+        self.count += 1;
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    fn write(&self, page: &mut String, kind: &Kind, labels: &str) -> std::fmt::Result {
+        let Kind { name, bounds, steps, .. } = kind;
+        let mut below = 0;
+        for ((_, bound), count) in bounds.iter().zip(&self.buckets) {
+            below += count;
+            writeln!(page, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}")?;
+        }
+        writeln!(page, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", self.count)?;
+        let (whole, thousandths) = (self.sum / steps, self.sum % steps * (1000 / steps));
+        writeln!(page, "{name}_sum{{{labels}}} {whole}.{thousandths:03}")?;
+        writeln!(page, "{name}_count{{{labels}}} {}", self.count)
+    }
+}
+
+/// Service, method and code of calls that are counted together: never more
+/// than the services we have.
+type Labels = (&'static str, &'static str, i32);
 
 /// Counts the calls.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics {
-    duration: Histograms,
-    request_size: Histograms,
-    response_size: Histograms,
-    tasks: Gauge,
-    registry: Arc<Mutex<Registry>>,
+    calls: Arc<Mutex<BTreeMap<Labels, [Histogram; 3]>>>,
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
-        let metrics = Self {
-            duration: Family::new_with_constructor(|| Histogram::new(MILLISECONDS)),
-            request_size: Family::new_with_constructor(|| Histogram::new(BYTES)),
-            response_size: Family::new_with_constructor(|| Histogram::new(BYTES)),
-            tasks: Gauge::default(),
-            registry: Arc::default(),
-        };
-        let mut registry = metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = "How long gRPC calls took, health checks included";
-        registry.register("rpc_server_duration_milliseconds", calls, metrics.duration.clone());
-        registry.register(
-            "rpc_server_request_size_bytes",
-            "Size of gRPC requests",
-            metrics.request_size.clone(),
-        );
-        registry.register(
-            "rpc_server_response_size_bytes",
-            "Size of gRPC responses",
-            metrics.response_size.clone(),
-        );
-        let tasks = "Tasks that exist now, under the name that readers of the original expect";
-        registry.register("go_goroutines", tasks, metrics.tasks.clone());
-        drop(registry);
-        metrics
-    }
-
     /// The page for Prometheus.
     fn page(&self) -> String {
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            self.tasks.set(i64::try_from(runtime.metrics().num_alive_tasks()).unwrap_or(i64::MAX));
-        }
         let mut page = String::new();
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         // Writing to a String cannot fail.
-        let _ = encode(&mut page, &registry);
+        let _ = self.write(&mut page);
         page
+    }
+
+    fn write(&self, page: &mut String) -> std::fmt::Result {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, kind) in KINDS.iter().enumerate() {
+            let Kind { name, help, .. } = kind;
+            writeln!(page, "# HELP {name} {help}\n# TYPE {name} histogram")?;
+            for ((service, method, code), histograms) in calls.iter() {
+                let labels = format!(
+                    "rpc_system=\"grpc\",rpc_service=\"{service}\",rpc_method=\"{method}\",rpc_grpc_status_code=\"{code}\""
+                );
+                if let Some(histogram) = histograms.get(at) {
+                    histogram.write(page, kind, &labels)?;
+                }
+            }
+        }
+        let tasks = tokio::runtime::Handle::try_current().map_or(0, |own| own.metrics().num_alive_tasks());
+        writeln!(
+            page,
+            "# HELP go_goroutines Tasks that exist now, under the name that readers of the original expect.\n\
+             # TYPE go_goroutines gauge\ngo_goroutines {tasks}"
+        )
     }
 
     /// Offers the page, as the standard variables say. A port that cannot be
@@ -119,19 +170,55 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn finished(&self, rpc: &FinishedRpc) {
-        let labels = Rpc {
-            rpc_system: "grpc",
-            rpc_service: rpc.service,
-            rpc_method: rpc.method,
-            rpc_grpc_status_code: rpc.code.into(),
-        };
-        self.duration.get_or_create(&labels).observe(rpc.elapsed.as_secs_f64() * 1e3);
-        self.request_size.get_or_create(&labels).observe(size(rpc.received));
-        self.response_size.get_or_create(&labels).observe(size(rpc.sent));
+        let microseconds = u64::try_from(rpc.elapsed.as_micros()).unwrap_or(u64::MAX);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let histograms = calls.entry((rpc.service, rpc.method, rpc.code.into())).or_default();
+        let values = [microseconds, rpc.received, rpc.sent];
+        for ((histogram, kind), value) in histograms.iter_mut().zip(&KINDS).zip(values) {
+            histogram.observe(kind, value);
+        }
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "messages are far smaller than 2^52 bytes")]
-fn size(bytes: u64) -> f64 {
-    bytes as f64
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tonic::Code;
+
+    use super::*;
+
+    #[test]
+    fn the_page_counts_values_up_to_each_bound() {
+        let metrics = Metrics::default();
+        for (microseconds, received) in [(999, 0), (1000, 4096), (2_500, 4097), (400_000_007, u64::MAX)] {
+            metrics.finished(&FinishedRpc {
+                service: "a.Service",
+                method: "Method",
+                code: Code::Internal,
+                elapsed: Duration::from_micros(microseconds),
+                received,
+                sent: 0,
+            });
+        }
+        let page = metrics.page();
+        let labels =
+            "rpc_system=\"grpc\",rpc_service=\"a.Service\",rpc_method=\"Method\",rpc_grpc_status_code=\"13\"";
+        for line in [
+            "# TYPE rpc_server_duration_milliseconds histogram".to_owned(),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"1\"}} 2"),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"2.5\"}} 3"),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"300000\"}} 3"),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"+Inf\"}} 4"),
+            format!("rpc_server_duration_milliseconds_sum{{{labels}}} 400004.506"),
+            format!("rpc_server_duration_milliseconds_count{{{labels}}} 4"),
+            format!("rpc_server_request_size_bytes_bucket{{{labels},le=\"4096\"}} 2"),
+            format!("rpc_server_request_size_bytes_sum{{{labels}}} {}.000", u64::MAX),
+            format!("rpc_server_response_size_bytes_sum{{{labels}}} 0.000"),
+            "# TYPE go_goroutines gauge".to_owned(),
+            "go_goroutines 0".to_owned(),
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+    }
 }

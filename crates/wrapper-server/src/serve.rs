@@ -98,7 +98,7 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     let address = listener.local_addr()?;
     let supervisor = Supervisor::start()?;
     let health = Health::new();
-    let metrics = Metrics::new();
+    let metrics = Metrics::default();
     metrics.offer(log);
     let limits =
         Limits { deadline: None, max_output: limit.saturating_sub(wire::ENVELOPE), max_log: Limits::MAX_LOG };

@@ -1,5 +1,6 @@
 //! Life inside a function's container: whatever its user, its folders and its
 //! place among the processes.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where its set-up fails")]
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
@@ -102,7 +103,7 @@ async fn it_works_as_any_user() {
     assert_eq!(log_of_call(&server).await, "10001\n");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn as_the_first_process_it_reaps_every_orphan() {
     // A session of its own, as container runtimes give it.
     let launcher = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "setsid"];

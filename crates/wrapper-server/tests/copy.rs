@@ -1,5 +1,6 @@
 //! `cp -a DIR/. DST`, as the init container calls it: the same file under
 //! another name.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where its set-up fails")]
 
 use std::{
     ffi::OsStr,
@@ -295,7 +296,7 @@ fn what_cannot_be_copied_is_named_and_the_rest_is_copied() {
         run(Command::new(scene.program()).arg("-a").arg(scene.source().join(".")).arg(scene.destination()));
     assert_eq!(code, Some(1));
     let named = |name: &str| said.lines().any(|line| line.starts_with("cp: ") && line.contains(name));
-    assert!(named("source/./pipe: ") || named("source/pipe"), "{said}");
+    assert!(named("source/./pipe"), "{said}");
     assert!(named("destination/folder-there") && named("destination/link-there"), "{said}");
     assert_eq!(said.lines().count(), 3, "{said}");
     assert_eq!(read(scene.destination().join("file")), "x");

@@ -1,6 +1,7 @@
 //! The end of the server: running calls finish, nothing is left behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where its set-up fails")]
 
-use std::{fs, os::unix::process::ExitStatusExt, path::Path, time::Duration};
+use std::{fs, io::Write, net::TcpStream, os::unix::process::ExitStatusExt, path::Path, time::Duration};
 
 use rustix::process::Signal;
 use testing::{Server, ServerBuilder, eventually, lines_of, resource_list, wait_until_gone};
@@ -30,9 +31,7 @@ async fn running_calls_finish_and_new_ones_are_refused() {
         lines_of(&folder.path().join("started"), 1);
         server.signal(signal);
         eventually("the signal is told", || server.log().contains("told to end"));
-        eventually("the port is closed", || {
-            std::net::TcpStream::connect(("127.0.0.1", server.port())).is_err()
-        });
+        eventually("the port is closed", || TcpStream::connect(("127.0.0.1", server.port())).is_err());
         let refused = client.evaluate("x", resource_list(&["b"]), CallOptions::default()).await.unwrap_err();
         // The client's own word for a call that a closing connection did not take is the second one.
         assert!(matches!(refused.code(), Code::Unavailable | Code::Cancelled), "{refused:?}");
@@ -44,7 +43,7 @@ async fn running_calls_finish_and_new_ones_are_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_and_watchers_do_not_hold_it_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = waiting(folder.path()).start();
@@ -56,16 +55,18 @@ async fn idle_connections_and_watchers_do_not_hold_it_up() {
     assert!(watch.message().await.unwrap().is_none(), "the watch is closed in order");
 }
 
-#[test]
-fn a_connection_that_never_says_anything_does_not_hold_it_up() {
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_never_begin_to_speak_do_not_hold_it_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = waiting(folder.path()).start();
-    let silent = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-    let mut stuck = silent.try_clone().unwrap();
-    std::io::Write::write_all(&mut stuck, b"PRI * HTTP").unwrap();
+    let connect = || TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    let (silent, mut stuck) = (connect(), connect());
+    stuck.write_all(b"PRI * HTTP").unwrap();
+    // Connections are accepted in their order: when this one is answered, those are accepted.
+    HealthClient::new(server.channel().await).check(HealthCheckRequest::default()).await.unwrap();
     server.signal(Signal::TERM);
     assert!(server.wait(PATIENCE).success());
-    drop(silent);
+    drop((silent, stuck));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,9 @@
 //! The health probe: the same file under another name, with the exit codes
 //! and flags of the usual one.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where its set-up fails")]
 
 use std::{
+    io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::unix::fs::symlink,
     process::{Command, Output},
@@ -189,4 +191,19 @@ async fn the_service_asked_about_is_the_one_named() {
         assert_eq!(ended, code, "{service:?}: {said}");
         assert!(said.contains(told), "{service:?}: {said}");
     }
+}
+
+#[test]
+fn a_server_that_speaks_something_else_makes_3() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = other.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").unwrap();
+        // Until the probe has gone.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let (code, said) = probe(&["-rpc-timeout=20s", "-addr", &address]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("health rpc failed"), "{said}");
 }

@@ -1,4 +1,5 @@
 //! Starting the wrapper server: its command line, its health, its metrics.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where its set-up fails")]
 
 use std::{
     net::{Ipv6Addr, TcpListener, TcpStream},

@@ -80,11 +80,18 @@ fn read_input(limit: usize) -> anyhow::Result<Bytes> {
         "the input is larger than {limit} bytes; raise --max-request-body-size here and on the service"
     );
     krm::inspect(&input).map_err(|cause| {
+        let cause = about_input(&cause.to_string());
         anyhow::anyhow!(
             "standard input is not a ResourceList: {cause}; put the resources under items: of one"
         )
     })?;
     Ok(input.into())
+}
+
+/// What is wrong with an output, said of an input: whoever typed the command wrote no function.
+fn about_input(cause: &str) -> String {
+    let cause = cause.split(" the function must ").next().unwrap_or(cause).trim_end_matches([':', ';']);
+    cause.replacen("the output's", "its", 1).replacen("the output", "it", 1)
 }
 
 impl Evaluation {

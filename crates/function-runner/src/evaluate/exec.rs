@@ -9,9 +9,11 @@ use wire::{Answer, Failure};
 use super::{Call, Evaluator, Stage};
 use crate::routing::{Executable, Routing};
 
-/// The function is given up this much before the call, so that what it wrote
-/// on stderr can be told.
-const HEAD_START: Duration = Duration::from_millis(2);
+/// How long before the call the function is given up: it takes a moment to end
+/// it, and what it wrote on stderr is to be told in time.
+fn head_start(remaining: Duration) -> Duration {
+    (remaining / 20).clamp(Duration::from_millis(2), Duration::from_millis(50))
+}
 
 /// Bounds of the exec runtime.
 #[derive(Debug, Clone)]
@@ -71,7 +73,8 @@ impl ExecEvaluator {
             deadline: Some(if own_limit {
                 latest
             } else {
-                call.deadline.map_or(latest, |at| at - HEAD_START)
+                call.deadline
+                    .map_or(latest, |at| at - head_start(at.saturating_duration_since(Instant::now())))
             }),
             max_output: self.limits.max_output,
             max_log: Limits::MAX_LOG,
@@ -160,4 +163,23 @@ fn clean_environment(inherited: &[String]) -> Vec<(OsString, OsString)> {
         }
     }
     environment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variable_is_there_once_and_only_if_it_has_a_value() {
+        let inherited = ["PATH", "LANG", "NO_SUCH_VARIABLE_AT_ALL", ""].map(str::to_owned);
+        let environment = clean_environment(&inherited);
+        let names: Vec<_> = environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        for name in ["PATH", "LANG"] {
+            assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{names:?}");
+        }
+        assert!(!names.contains(&"NO_SUCH_VARIABLE_AT_ALL") && !names.contains(&""), "{names:?}");
+        assert!(clean_environment(&[]).iter().all(|(name, _)| {
+            ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "LANGUAGE"].iter().any(|known| name == known)
+        }));
+    }
 }

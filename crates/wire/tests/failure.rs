@@ -1,0 +1,242 @@
+//! Every kind of failure: its code, its reason and its exact words.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
+
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use wire::{DOMAIN, Failure};
+
+const IMAGE: &str = "example.com/f:v1";
+
+fn image() -> String {
+    IMAGE.to_owned()
+}
+
+fn unavailable() -> Failure {
+    Failure::Unavailable { cause: "the cluster does not answer".into() }
+}
+
+/// A failure of every kind with what a caller gets of it.
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
+    vec![
+        (
+            Failure::NotFound { image: image(), detail: None },
+            Code::NotFound,
+            "FUNCTION_NOT_FOUND",
+            r#"function "example.com/f:v1" not found"#,
+        ),
+        (
+            Failure::NotFound { image: image(), detail: Some("/functions/f is missing".into()) },
+            Code::NotFound,
+            "FUNCTION_NOT_FOUND",
+            r#"function "example.com/f:v1" not found: /functions/f is missing"#,
+        ),
+        (
+            Failure::FunctionFailed {
+                image: image(),
+                exit: "exit status 1".into(),
+                results: "[error]: wrong".into(),
+                stderr: "boom".into(),
+            },
+            Code::Internal,
+            "FUNCTION_FAILED",
+            r#"failed to evaluate function "example.com/f:v1" with structured results: [error]: wrong and stderr: boom"#,
+        ),
+        (
+            Failure::FunctionFailed {
+                image: image(),
+                exit: "exit status 1".into(),
+                results: String::new(),
+                stderr: "\n".into(),
+            },
+            Code::Internal,
+            "FUNCTION_FAILED",
+            r#"failed to evaluate function "example.com/f:v1" with structured results:  and stderr: exit status 1"#,
+        ),
+        (
+            Failure::OutputMalformed {
+                image: image(),
+                exit: "exit status 0".into(),
+                cause: "the output is empty".into(),
+                stderr: "boom".into(),
+            },
+            Code::Internal,
+            "OUTPUT_NOT_A_RESOURCE_LIST",
+            r#"failed to parse the output of function "example.com/f:v1" with stderr 'boom': the output is empty"#,
+        ),
+        (
+            Failure::NotStarted { image: image(), cause: "exec format error".into() },
+            Code::Internal,
+            "FUNCTION_NOT_STARTED",
+            r#"Failed to execute function "example.com/f:v1": exec format error ()"#,
+        ),
+        (
+            Failure::TimedOut { image: image(), cause: "too late".into(), stderr: String::new() },
+            Code::DeadlineExceeded,
+            "TIMED_OUT",
+            "function evaluation timed out for example.com/f:v1: too late",
+        ),
+        (
+            Failure::TimedOut { image: image(), cause: "too late".into(), stderr: "so far".into() },
+            Code::DeadlineExceeded,
+            "TIMED_OUT",
+            "function evaluation timed out for example.com/f:v1: too late; stderr so far: so far",
+        ),
+        (
+            Failure::Cancelled { image: image() },
+            Code::Cancelled,
+            "CANCELLED",
+            "evaluation of example.com/f:v1 was cancelled by the client",
+        ),
+        (
+            Failure::Exhausted { image: image(), cause: "the queue is full".into(), stderr: String::new() },
+            Code::ResourceExhausted,
+            "LIMIT_REACHED",
+            r#"function "example.com/f:v1" was not answered: the queue is full"#,
+        ),
+        (
+            Failure::MessageTooLarge { size: 7_000_000, limit: 6_291_456 },
+            Code::ResourceExhausted,
+            "MESSAGE_TOO_LARGE",
+            "the message is 7000000 bytes, more than the limit of 6291456 bytes set by --max-request-body-size; \
+             raise that flag on the function runner and the flag of the same name on its client",
+        ),
+        (
+            Failure::InvalidImage { cause: "invalid image reference \"\": it is empty".into() },
+            Code::InvalidArgument,
+            "IMAGE_REFERENCE_INVALID",
+            "invalid image reference \"\": it is empty",
+        ),
+        (
+            Failure::ImageMissing { image: image(), cause: "MANIFEST_UNKNOWN".into() },
+            Code::FailedPrecondition,
+            "IMAGE_MISSING",
+            r#"image "example.com/f:v1" is not in its registry: MANIFEST_UNKNOWN"#,
+        ),
+        (
+            Failure::ImageDenied { image: image(), cause: "UNAUTHORIZED".into() },
+            Code::PermissionDenied,
+            "IMAGE_DENIED",
+            r#"image "example.com/f:v1" is refused: UNAUTHORIZED"#,
+        ),
+        (
+            Failure::NoPod { image: image(), cause: Box::new(unavailable()) },
+            Code::Unavailable,
+            "NO_POD",
+            "unable to get the grpc client to the pod for example.com/f:v1: the cluster does not answer",
+        ),
+        (
+            Failure::Pod { image: image(), status: Box::new(Status::internal("the wrapper's words")) },
+            Code::Internal,
+            "POD_FAILED",
+            "unable to evaluate example.com/f:v1 with pod evaluator: the wrapper's words",
+        ),
+        (unavailable(), Code::Unavailable, "UNAVAILABLE", "the cluster does not answer"),
+        (Failure::Internal { cause: "a fault".into() }, Code::Internal, "INTERNAL", "a fault"),
+    ]
+}
+
+#[test]
+fn every_failure_has_its_code_reason_and_words() {
+    for (failure, code, reason, words) in all() {
+        assert_eq!((failure.code(), failure.reason(), failure.to_string().as_str()), (code, reason, words));
+        let status = Status::from(failure);
+        assert_eq!((status.code(), status.message()), (code, words));
+        let info = status.get_details_error_info().unwrap();
+        assert_eq!((info.reason.as_str(), info.domain.as_str()), (reason, DOMAIN));
+        if words.contains(IMAGE) {
+            assert_eq!(info.metadata.get("image").map(String::as_str), Some(IMAGE));
+        }
+    }
+}
+
+#[test]
+fn the_code_of_a_pod_and_of_the_cause_of_no_pod_is_kept() {
+    for code in [Code::Internal, Code::DeadlineExceeded, Code::ResourceExhausted, Code::Unavailable] {
+        let status = Box::new(Status::new(code, "words"));
+        assert_eq!(Failure::Pod { image: image(), status }.code(), code);
+    }
+    let denied = Failure::ImageDenied { image: image(), cause: "no".into() };
+    assert_eq!(Failure::NoPod { image: image(), cause: Box::new(denied) }.code(), Code::PermissionDenied);
+}
+
+#[test]
+fn the_details_repeat_the_message_because_some_clients_read_only_them() {
+    use prost::Message;
+    for (failure, code, _, words) in all() {
+        let status = Status::from(failure);
+        let details = tonic_types::pb::Status::decode(status.details()).unwrap();
+        assert_eq!((details.code, details.message.as_str()), (i32::from(code), words));
+    }
+}
+
+#[test]
+fn no_failure_outgrows_its_header() {
+    let long = "\u{1F600} \"{%}\" ".repeat(100_000);
+    let text = || long.clone();
+    for failure in [
+        Failure::NotFound { image: text(), detail: Some(text()) },
+        Failure::FunctionFailed {
+            image: text(),
+            exit: "exit status 1".into(),
+            results: text(),
+            stderr: text(),
+        },
+        Failure::OutputMalformed { image: text(), exit: "x".into(), cause: text(), stderr: text() },
+        Failure::NotStarted { image: text(), cause: text() },
+        Failure::TimedOut { image: text(), cause: text(), stderr: text() },
+        Failure::Cancelled { image: text() },
+        Failure::Exhausted { image: text(), cause: text(), stderr: text() },
+        Failure::InvalidImage { cause: text() },
+        Failure::ImageMissing { image: text(), cause: text() },
+        Failure::ImageDenied { image: text(), cause: text() },
+        Failure::NoPod {
+            image: text(),
+            cause: Box::new(Failure::TimedOut { image: text(), cause: text(), stderr: text() }),
+        },
+        Failure::Pod { image: text(), status: Box::new(Status::internal(text())) },
+        Failure::Unavailable { cause: text() },
+        Failure::Internal { cause: text() },
+    ] {
+        // More than any encoder makes of it: three characters for each byte that is no letter or digit.
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric();
+        let message = failure.message();
+        let encoded: usize = message.bytes().map(|byte| if plain(&byte) { 1 } else { 3 }).sum();
+        assert!(encoded < 32 * 1024, "{encoded}: {message:.80}");
+        assert!(message.contains(" cut]") || matches!(failure, Failure::Cancelled { .. }), "{message:.80}");
+    }
+}
+
+#[test]
+fn the_outline_leaves_the_words_of_the_function_out() {
+    let words = || "password: hidden".to_owned();
+    let failed = Failure::FunctionFailed {
+        image: image(),
+        exit: "exit status 1".into(),
+        results: words(),
+        stderr: words(),
+    };
+    let status = Box::new(Status::from(failed.clone()));
+    for (failure, expected) in [
+        (failed, "the function failed: exit status 1"),
+        (
+            Failure::OutputMalformed {
+                image: image(),
+                exit: "exit status 0".into(),
+                cause: "the output is empty".into(),
+                stderr: words(),
+            },
+            "the output is empty",
+        ),
+        (Failure::TimedOut { image: image(), cause: "too late".into(), stderr: words() }, "too late"),
+        (Failure::Exhausted { image: image(), cause: "too much".into(), stderr: words() }, "too much"),
+        (Failure::Pod { image: image(), status }, "the pod answered Internal"),
+        (
+            Failure::NoPod { image: image(), cause: Box::new(unavailable()) },
+            "there is no pod: the cluster does not answer",
+        ),
+        (Failure::NotFound { image: image(), detail: None }, r#"function "example.com/f:v1" not found"#),
+    ] {
+        assert_eq!(failure.outline(), expected);
+    }
+}
