@@ -53,7 +53,8 @@ impl Stage {
     pub(crate) async fn contestants(&self, function: &str) -> Contestants {
         let program = self.binaries.join(function);
         let entrypoint = ["--".to_owned(), program.display().to_string()];
-        let wrapper_server = Server::of(self.binaries.join("wrapper-server")).rest(entrypoint).metrics().start();
+        let wrapper_server =
+            Server::of(self.binaries.join("wrapper-server")).rest(entrypoint).metrics().start();
         Contestants {
             program,
             image: format!("example.com/{function}:v1"),
@@ -73,7 +74,10 @@ impl Contestants {
     pub(crate) async fn agree(&self, input: &Bytes) -> anyhow::Result<()> {
         let bare = self.bare(input)?;
         for way in [Served::Service, Served::Wrapper] {
-            ensure!(self.served(way, input.clone()).await? == bare, "{way:?} gives another answer than the bare process");
+            ensure!(
+                self.served(way, input.clone()).await? == bare,
+                "{way:?} gives another answer than the bare process"
+            );
         }
         Ok(())
     }

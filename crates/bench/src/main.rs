@@ -37,7 +37,11 @@ const LEAN: &str = "set-owner";
 fn main() -> anyhow::Result<()> {
     let binaries = PathBuf::from(std::env::args_os().nth(1).context("usage: bench FOLDER-OF-BINARIES")?);
     for name in ["function-runner", "wrapper-server", USUAL, LEAN] {
-        ensure!(binaries.join(name).exists(), "{} is missing; run: make bench", binaries.join(name).display());
+        ensure!(
+            binaries.join(name).exists(),
+            "{} is missing; run: make bench",
+            binaries.join(name).display()
+        );
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let stage = Stage::start(&binaries, &[USUAL, LEAN]);
@@ -85,8 +89,18 @@ fn rows(
 }
 
 fn memory_rows(stage: &Stage, usual: &Contestants, binaries: &Path, table: &mut Table) -> anyhow::Result<()> {
-    table.push(Row::bound("idle service, resident", "MB", memory::resident_mb(stage.service_process())?, 20.0));
-    table.push(Row::bound("idle wrapper, resident", "MB", memory::resident_mb(usual.wrapper_process())?, 4.0));
+    table.push(Row::bound(
+        "idle service, resident",
+        "MB",
+        memory::resident_mb(stage.service_process())?,
+        20.0,
+    ));
+    table.push(Row::bound(
+        "idle wrapper, resident",
+        "MB",
+        memory::resident_mb(usual.wrapper_process())?,
+        4.0,
+    ));
     table.push(Row::bound("wrapper, on disk", "MB", memory::file_mb(&binaries.join("wrapper-server"))?, 2.5));
     Ok(())
 }

@@ -76,7 +76,12 @@ fn calls_per_round(contestants: &Contestants, input: &Bytes) -> anyhow::Result<u
     Ok(usize::try_from(ROUND.as_nanos() / one.as_nanos())?.clamp(3, 200))
 }
 
-fn bare_round(contestants: &Contestants, input: &Bytes, callers: usize, calls: usize) -> anyhow::Result<Result> {
+fn bare_round(
+    contestants: &Contestants,
+    input: &Bytes,
+    callers: usize,
+    calls: usize,
+) -> anyhow::Result<Result> {
     let begun = Instant::now();
     let durations = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..callers)

@@ -24,7 +24,13 @@ pub(crate) struct Row {
 
 impl Row {
     /// Measured against something else in the same run.
-    pub(crate) fn against(name: String, unit: &'static str, value: f64, reference: f64, target: Option<Target>) -> Self {
+    pub(crate) fn against(
+        name: String,
+        unit: &'static str,
+        value: f64,
+        reference: f64,
+        target: Option<Target>,
+    ) -> Self {
         Self { name, unit, value, reference, target }
     }
 

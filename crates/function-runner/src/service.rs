@@ -16,7 +16,7 @@ use wire::{
 };
 
 use crate::{
-    evaluate::{Call, Chain, Outcome},
+    evaluate::{Call, Chain, Progress},
     telemetry::{CallSpan, EndedCall, Metrics},
 };
 
@@ -56,22 +56,18 @@ impl Service {
     ) -> Result<Answer, Failure> {
         let image = resolve(&request.image, &request.tag, &self.default_prefix)?;
         record.image = Some(image.clone());
-        let call = Call::new(image, request.resource_list, record.deadline, record.trace.clone());
+        let (trace, progress) = (record.trace.clone(), record.progress.clone());
+        let call = Call::new(image, request.resource_list, record.arrival.deadline, trace, progress);
         trace!(resources = %String::from_utf8_lossy(&call.resource_list), "request");
-        let outcome = tokio::select! {
-            outcome = self.chain.evaluate(&call) => outcome,
-            () = self.abandon.cancelled() => Outcome {
-                evaluator: "none",
-                result: Err(Failure::Unavailable {
-                    cause: format!(
-                        "the function runner is shutting down and {} did not finish within --shutdown-grace; try again",
-                        call.image.as_given()
-                    ),
-                }),
-            },
-        };
-        record.evaluator = outcome.evaluator;
-        outcome.result
+        tokio::select! {
+            result = self.chain.evaluate(&call) => result,
+            () = self.abandon.cancelled() => Err(Failure::Unavailable {
+                cause: format!(
+                    "the function runner is shutting down and {} did not finish within --shutdown-grace; try again",
+                    call.image.as_given()
+                ),
+            }),
+        }
     }
 }
 
@@ -105,9 +101,8 @@ struct CallRecord {
     span: CallSpan,
     trace: TraceContext,
     arrival: Arrival,
-    deadline: Option<tokio::time::Instant>,
     image: Option<Reference>,
-    evaluator: &'static str,
+    progress: Progress,
     received: usize,
     sent: usize,
     code: Code,
@@ -126,10 +121,9 @@ impl CallRecord {
             metrics: metrics.clone(),
             span,
             trace,
-            deadline: arrival.deadline,
             arrival,
             image: None,
-            evaluator: "none",
+            progress: Progress::default(),
             received: request.get_ref().resource_list.len(),
             sent: 0,
             code: Code::Cancelled,
@@ -165,21 +159,22 @@ impl CallRecord {
 impl Drop for CallRecord {
     fn drop(&mut self) {
         let elapsed: Duration = self.arrival.at.elapsed();
+        let evaluator = self.progress.evaluator();
         let function = self.image.as_ref().map_or("", Reference::name);
         self.metrics.call_ended(&EndedCall {
             function,
-            evaluator: self.evaluator,
+            evaluator,
             code: self.code,
             elapsed,
             received: self.received,
             sent: self.sent,
         });
         let mut span = std::mem::take(&mut self.span);
-        span.end(self.image(), self.evaluator, self.code, &self.message);
+        span.end(self.image(), evaluator, self.code, &self.message);
         let milliseconds = elapsed.as_secs_f64() * 1e3;
         info!(
             function = self.image(),
-            evaluator = self.evaluator,
+            evaluator,
             code = ?self.code,
             duration_ms = format_args!("{milliseconds:.2}"),
             bytes_in = self.received,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
@@ -26,7 +27,7 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub enum Environment {
     /// Exactly these variables.
-    Clean(Vec<(OsString, OsString)>),
+    Clean(Arc<[(OsString, OsString)]>),
     /// The environment of the running program.
     Inherited,
 }

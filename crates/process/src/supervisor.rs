@@ -109,7 +109,9 @@ impl Supervisor {
         let running = spawn_blocking(move || run::run(&calls, &program, input, &limits, &cancellation));
         // The thread keeps the deadline itself. This is for calls that wait for a thread.
         let finished = match limits.deadline {
-            Some(deadline) => timeout_at(deadline + NO_THREAD, running).await.map_err(|_| late(begun.elapsed()))?,
+            Some(deadline) => {
+                timeout_at(deadline + NO_THREAD, running).await.map_err(|_| late(begun.elapsed()))?
+            }
             None => running.await,
         };
         drop(cancelled_when_dropped);

@@ -1,12 +1,12 @@
 //! The task that kills and reaps what functions left behind, and removes their private folders.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, RawPid, WaitOptions, getpgrp, getpid, waitpid};
+use rustix::process::{Pid, RawPid, WaitOptions, getpid, waitpid};
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -44,8 +44,10 @@ pub(crate) struct Sweeper {
     swept: watch::Sender<Swept>,
     own: Pid,
     own_group: RawPid,
-    /// When this supervisor started, in ticks.
+    /// When this supervisor started, in ticks, and the children that were there: what had started before it
+    /// is none of its business. Ticks are coarse, so the children of that moment are remembered one by one.
     started: u64,
+    older: HashSet<(Pid, u64)>,
     /// Orphans seen in the latest sweep, by number and start time.
     known: HashMap<(Pid, u64), Orphan>,
     removals: JoinSet<Removal>,
@@ -80,12 +82,16 @@ enum Verdict {
 
 impl Sweeper {
     pub(crate) fn new(calls: Arc<Calls>, swept: watch::Sender<Swept>) -> Self {
+        let own = getpid();
+        let older = procfs::children(own).into_iter().filter_map(procfs::stat);
         Self {
             calls,
             swept,
-            own: getpid(),
-            own_group: getpgrp().as_raw_pid(),
+            own,
+            // Not by asking for our group's number: it has none where it lies outside our process namespace.
+            own_group: procfs::stat(own).map_or(0, |stat| stat.group),
             started: procfs::ticks_since_boot(),
+            older: older.map(|stat| (stat.pid, stat.started)).collect(),
             known: HashMap::new(),
             removals: JoinSet::new(),
         }
@@ -193,7 +199,7 @@ impl Sweeper {
         if orphan.group == self.own_group {
             return if orphan.zombie { Verdict::Owned } else { Verdict::Foreign };
         }
-        if orphan.started <= self.started {
+        if orphan.started < self.started || self.older.contains(&(orphan.pid, orphan.started)) {
             return Verdict::Foreign;
         }
         // Ticks are coarse: a root of the same tick may have started it.

@@ -65,7 +65,7 @@ fn too_much_or_forbidden_arguments_are_errors() {
         let (kind, text) = start_error(&program("/bin/cat", &[&huge])).await;
         assert_eq!(kind, ErrorKind::ArgumentListTooLong);
         assert!(text.contains("too large") && text.len() < 300, "{text}");
-        let environment = Environment::Clean(vec![("HUGE".into(), huge.into())]);
+        let environment = Environment::Clean([("HUGE".into(), huge.into())].into());
         let (kind, _) = start_error(&Program { environment, ..program("/bin/cat", &[]) }).await;
         assert_eq!(kind, ErrorKind::ArgumentListTooLong);
         let (kind, _) = start_error(&program("/bin/cat", &["a\0b"])).await;
@@ -78,7 +78,7 @@ fn too_much_or_forbidden_arguments_are_errors() {
 #[test]
 fn a_clean_environment_is_exactly_what_was_given() {
     block_on(async {
-        let environment = Environment::Clean(vec![("ONE".into(), "1".into()), ("TWO".into(), "".into())]);
+        let environment = Environment::Clean([("ONE".into(), "1".into()), ("TWO".into(), "".into())].into());
         let env = Program { environment, ..program("/usr/bin/env", &[]) };
         let finished = supervisor().run(&env, Bytes::new(), &LIMITS).await.unwrap();
         let text = String::from_utf8(finished.output.to_vec()).unwrap();
@@ -100,7 +100,7 @@ fn bare_names_are_looked_up() {
         let found =
             |program| async move { supervisor().run(&program, Bytes::from("x"), &LIMITS).await.unwrap() };
         assert_eq!(found(program("cat", &[])).await.output.as_ref(), b"x");
-        let environment = Environment::Clean(vec![("PATH".into(), "/nonexistent:/bin".into())]);
+        let environment = Environment::Clean([("PATH".into(), "/nonexistent:/bin".into())].into());
         assert_eq!(found(Program { environment, ..program("cat", &[]) }).await.output.as_ref(), b"x");
     });
 }

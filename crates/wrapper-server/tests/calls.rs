@@ -26,8 +26,7 @@ async fn failure(server: &Server, image: &str) -> Status {
 fn crowd(file: &std::path::Path) -> String {
     let file = file.display();
     format!(
-        "sleep 0.05 # what is as old as the server, to a clock tick, is not taken for a function's
-         trap '' TERM HUP INT
+        "trap '' TERM HUP INT
          one='echo $$ >> {file}; exec sleep 600'
          sh -c \"$one\" & setsid sh -c \"$one\" & (env -i setsid sh -c \"$one\" &)
          echo $$ >> {file}; echo started >&2; wait; sleep 600"

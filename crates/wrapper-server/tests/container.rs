@@ -115,8 +115,8 @@ async fn as_the_first_process_it_reaps_every_orphan() {
         (setsid sh -c 'exit 3' >/dev/null 2>&1 </dev/null &)
         (sleep 0.05 >/dev/null 2>&1 </dev/null &)";
     let mut server = wrapper(script).under(launcher).start();
-    let launched = children_of(server.process());
-    let first: u32 = launched[0].split(' ').next().unwrap().parse().unwrap();
+    let below = children_of(server.process());
+    let first: u32 = below[0].split(' ').next().unwrap().parse().unwrap();
     for _ in 0..5 {
         assert_eq!(log_of_call(&server).await, "1\n", "it is the first process of its namespace");
     }

@@ -19,7 +19,7 @@ use wire::{
 use super::{complain, in_runtime};
 use crate::{
     args,
-    evaluate::{Call, Chain},
+    evaluate::{Call, Chain, Progress},
     serve,
     settings::{self, ExecSettings, Logging, Machine, Surroundings},
     telemetry,
@@ -147,8 +147,8 @@ impl Evaluation {
             Err(failure) => return Ok(Err(failure.into())),
         };
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let call = Call::new(image, input, deadline, TraceContext::begin());
-        let result = chain.evaluate(&call).await.result;
+        let call = Call::new(image, input, deadline, TraceContext::begin(), Progress::default());
+        let result = chain.evaluate(&call).await;
         // Whatever the function left behind must not outlive us.
         let _ = tokio::time::timeout(Duration::from_secs(2), runtime.supervisor.idle()).await;
         Ok(result.map_err(Status::from))

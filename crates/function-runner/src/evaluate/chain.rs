@@ -16,15 +16,6 @@ impl std::fmt::Debug for Chain {
     }
 }
 
-/// How a call ended, and by whom.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The evaluator that answered or failed; `none` when none knew the image.
-    pub evaluator: &'static str,
-    /// The answer or the failure.
-    pub result: Result<Answer, Failure>,
-}
-
 impl Chain {
     /// Adds an evaluator behind those already there.
     #[must_use]
@@ -35,29 +26,28 @@ impl Chain {
 
     /// Asks one evaluator after the other; only "not found" goes on to the
     /// next. The deadline holds, whatever an evaluator does.
-    pub async fn evaluate(&self, call: &Call) -> Outcome {
+    pub async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
         let Some(deadline) = call.deadline else { return self.ask(call).await };
         tokio::select! {
             // The evaluator first: at the deadline it may know more than we do.
             biased;
-            outcome = self.ask(call) => outcome,
-            () = tokio::time::sleep_until(deadline) => {
-                Outcome { evaluator: "none", result: Err(call.timed_out(String::new())) }
-            }
+            result = self.ask(call) => result,
+            () = tokio::time::sleep_until(deadline) => Err(call.timed_out(String::new())),
         }
     }
 
-    async fn ask(&self, call: &Call) -> Outcome {
+    async fn ask(&self, call: &Call) -> Result<Answer, Failure> {
         let mut detail = None;
         for evaluator in &self.evaluators {
+            call.progress.ask(evaluator.name());
             match evaluator.evaluate(call).await {
                 // The first to know more than "not found" is the one to believe.
                 Err(Failure::NotFound { detail: more, .. }) => detail = detail.or(more),
-                result => return Outcome { evaluator: evaluator.name(), result },
+                result => return result,
             }
         }
-        let image = call.image.as_given().to_owned();
-        Outcome { evaluator: "none", result: Err(Failure::NotFound { image, detail }) }
+        call.progress.nobody();
+        Err(Failure::NotFound { image: call.image.as_given().to_owned(), detail })
     }
 }
 
@@ -72,7 +62,7 @@ mod tests {
     use wire::TraceContext;
 
     use super::*;
-    use crate::evaluate::Stage;
+    use crate::evaluate::{Progress, Stage};
 
     struct Scripted(&'static str, fn() -> Result<Answer, Failure>);
 
@@ -94,7 +84,7 @@ mod tests {
             "stuck"
         }
         async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
-            call.enter(Stage::Queued);
+            call.progress.enter(Stage::Queued);
             std::future::pending().await
         }
     }
@@ -115,37 +105,41 @@ mod tests {
 
     fn call(deadline: Option<Duration>) -> Call {
         let image = Reference::parse("example.com/f:v1").unwrap();
-        Call::new(image, Bytes::new(), deadline.map(|after| Instant::now() + after), TraceContext::begin())
+        Call::new(
+            image,
+            Bytes::new(),
+            deadline.map(|after| Instant::now() + after),
+            TraceContext::begin(),
+            Progress::default(),
+        )
     }
 
     #[tokio::test]
     async fn only_not_found_goes_on() {
         let chain = Chain::default().with(Scripted("one", unknown)).with(Scripted("two", answer));
-        let outcome = chain.evaluate(&call(None)).await;
-        assert_eq!((outcome.evaluator, outcome.result.is_ok()), ("two", true));
+        let asked = call(None);
+        assert!(chain.evaluate(&asked).await.is_ok());
+        assert_eq!(asked.progress.evaluator(), "two");
 
         let chain = Chain::default().with(Scripted("one", broken)).with(Scripted("two", answer));
-        let outcome = chain.evaluate(&call(None)).await;
-        assert_eq!((outcome.evaluator, outcome.result.unwrap_err().code()), ("one", Code::Unavailable));
+        let asked = call(None);
+        assert_eq!(chain.evaluate(&asked).await.unwrap_err().code(), Code::Unavailable);
+        assert_eq!(asked.progress.evaluator(), "one");
     }
 
     #[tokio::test]
     async fn the_end_of_the_chain_tells_what_was_learnt_on_the_way() {
         let chain = Chain::default().with(Scripted("one", missing)).with(Scripted("two", unknown));
-        let failure = chain.evaluate(&call(None)).await.result.unwrap_err();
+        let failure = chain.evaluate(&call(None)).await.unwrap_err();
         assert_eq!(failure.to_string(), r#"function "example.com/f:v1" not found: its file is gone"#);
-        let failure = Chain::default().evaluate(&call(None)).await.result.unwrap_err();
+        let failure = Chain::default().evaluate(&call(None)).await.unwrap_err();
         assert_eq!(failure.to_string(), r#"function "example.com/f:v1" not found"#);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_deadline_holds_whatever_an_evaluator_does() {
-        let failure = Chain::default()
-            .with(Stuck)
-            .evaluate(&call(Some(Duration::from_secs(2))))
-            .await
-            .result
-            .unwrap_err();
+        let failure =
+            Chain::default().with(Stuck).evaluate(&call(Some(Duration::from_secs(2)))).await.unwrap_err();
         assert_eq!(failure.code(), Code::DeadlineExceeded);
         let text = failure.to_string();
         assert!(text.starts_with("function evaluation timed out for example.com/f:v1: "), "{text}");

@@ -35,7 +35,7 @@ pub struct ExecEvaluator {
     supervisor: Supervisor,
     queue: FairQueue,
     limits: ExecLimits,
-    environment: Vec<(OsString, OsString)>,
+    environment: Environment,
     scratch: Scratch,
 }
 
@@ -50,7 +50,7 @@ impl ExecEvaluator {
         inherited: &[String],
     ) -> Self {
         let queue = FairQueue::new(limits.max_concurrent, limits.max_queued);
-        let environment = clean_environment(inherited);
+        let environment = Environment::Clean(clean_environment(inherited).into());
         Self { routing, supervisor, queue, limits, environment, scratch }
     }
 
@@ -60,13 +60,13 @@ impl ExecEvaluator {
     }
 
     async fn run(&self, call: &Call, executable: &Executable) -> Result<Answer, Failure> {
-        call.enter(Stage::Queued);
+        call.progress.enter(Stage::Queued);
         let _permit = self
             .queue
             .acquire(&executable.function, call.deadline)
             .await
             .map_err(|full| Self::refused(call, &full))?;
-        call.enter(Stage::Running);
+        call.progress.enter(Stage::Running);
         let latest = Instant::now() + self.limits.timeout;
         let own_limit = call.deadline.is_none_or(|deadline| latest < deadline);
         let limits = Limits {
@@ -82,7 +82,7 @@ impl ExecEvaluator {
         let program = Program {
             path: executable.path.clone(),
             arguments: Vec::new(),
-            environment: Environment::Clean(self.environment.clone()),
+            environment: self.environment.clone(),
             folder: Folder::Working(self.scratch.clone()),
         };
         match self.supervisor.run(&program, call.resource_list.clone(), &limits).await {

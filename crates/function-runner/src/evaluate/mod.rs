@@ -3,19 +3,18 @@
 
 mod chain;
 mod exec;
+mod progress;
 
-use std::{
-    sync::atomic::{AtomicU8, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bytes::Bytes;
 use registry::Reference;
 use tokio::time::Instant;
 use wire::{Answer, Failure, TraceContext};
 
-pub use chain::{Chain, Outcome};
+pub use chain::Chain;
 pub use exec::{ExecEvaluator, ExecLimits};
+pub use progress::{Progress, Stage};
 
 /// One call of a function.
 #[derive(Debug)]
@@ -30,29 +29,8 @@ pub struct Call {
     pub deadline: Option<Instant>,
     /// The trace it belongs to.
     pub trace: TraceContext,
-    stage: AtomicU8,
-}
-
-/// What a call is waiting for: told when its deadline passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stage {
-    /// An evaluator is being chosen.
-    Routing,
-    /// As many functions as allowed are running already.
-    Queued,
-    /// The function runs.
-    Running,
-}
-
-impl Stage {
-    fn describe(self) -> &'static str {
-        match self {
-            Self::Routing => "while choosing how to run the function",
-            Self::Queued => "while waiting for other functions to finish (see --max-concurrent-executions)",
-            Self::Running => "while the function was running",
-        }
-    }
+    /// Where it is.
+    pub progress: Progress,
 }
 
 impl Call {
@@ -62,30 +40,19 @@ impl Call {
         resource_list: Bytes,
         deadline: Option<Instant>,
         trace: TraceContext,
+        progress: Progress,
     ) -> Self {
-        let stage = AtomicU8::new(Stage::Routing as u8);
-        Self { image, resource_list, arrived: Instant::now(), deadline, trace, stage }
-    }
-
-    /// The call now waits for something else.
-    pub fn enter(&self, stage: Stage) {
-        self.stage.store(stage as u8, Ordering::Relaxed);
-    }
-
-    /// What the call is waiting for.
-    pub fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::Relaxed) {
-            1 => Stage::Queued,
-            2 => Stage::Running,
-            _ => Stage::Routing,
-        }
+        Self { image, resource_list, arrived: Instant::now(), deadline, trace, progress }
     }
 
     /// The failure of a call whose deadline passed.
     pub fn timed_out(&self, stderr: String) -> Failure {
         let after = self.arrived.elapsed();
-        let cause =
-            format!("the deadline of the call passed after {} {}", seconds(after), self.stage().describe());
+        let cause = format!(
+            "the deadline of the call passed after {} {}",
+            seconds(after),
+            self.progress.stage().describe()
+        );
         Failure::TimedOut { image: self.image.as_given().to_owned(), cause, stderr }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn shell(script: &str, mark: &str) -> Program {
     Program {
         path: "/bin/sh".into(),
         arguments: vec!["-c".into(), script.into()],
-        environment: Environment::Clean(vec![("PATH".into(), path), ("MARK".into(), mark.into())]),
+        environment: Environment::Clean([("PATH".into(), path), ("MARK".into(), mark.into())].into()),
         folder: Folder::None,
     }
 }
