@@ -45,7 +45,7 @@ pub(crate) const LOG_LEVEL: Flag<u8> = Flag::integer(
     "log-level",
     2,
     0..=5,
-    "0 errors, 1 warnings, 2 calls and changes, 3 decisions, 4 everything but, 5 with resources.",
+    "0 errors, 1 warnings, 2 calls and changes, 3 our decisions, 4 also the libraries, 5 also resources.",
 );
 pub(crate) const LOG_FORMAT: Flag<&'static str> =
     Flag::choice("log-format", "text", &["text", "json"], "How log lines are written.");

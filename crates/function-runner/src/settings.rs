@@ -230,7 +230,7 @@ pub(crate) fn read_prefix(flags: &mut Flags) -> String {
     {
         flags.reject(
             &args::DEFAULT_IMAGE_PREFIX,
-            format!("accepted: a registry and path such as example.com/functions, or nothing ({error})"),
+            format!("must be a registry and path such as example.com/functions, or nothing ({error})"),
         );
     }
     prefix
@@ -241,7 +241,7 @@ pub(crate) fn read_exec(flags: &mut Flags, around: &dyn Surroundings) -> ExecSet
         .unwrap_or_else(|| around.cores().saturating_mul(const { NonZeroUsize::new(2).unwrap() }));
     let inherited = flags.get(&args::EXEC_ENV);
     if let Some(odd) = inherited.iter().find(|name| name.contains(['=', '\0'])) {
-        flags.reject(&args::EXEC_ENV, format!("accepted: names only, without values; {odd:?} is none"));
+        flags.reject(&args::EXEC_ENV, format!("must be names only, without values; {odd:?} is none"));
     }
     ExecSettings {
         functions: flags.get(&args::FUNCTIONS),
@@ -309,7 +309,7 @@ fn read_cluster(flags: &mut Flags, around: &dyn Surroundings) -> Cluster {
     let given = flags.get(&args::KUBECONFIG);
     if !given.as_os_str().is_empty() {
         if !around.exists(&given) {
-            flags.reject(&args::KUBECONFIG, "accepted: a file that exists");
+            flags.reject(&args::KUBECONFIG, "must be a file that exists");
         }
         return Cluster::Kubeconfig(given);
     }
@@ -367,7 +367,7 @@ fn read_prometheus(
     let host = around.variable("OTEL_EXPORTER_PROMETHEUS_HOST").and_then(|text| {
         let host = if text == "localhost" { Ok(IpAddr::from([127, 0, 0, 1])) } else { text.parse() };
         host.map_err(|_| {
-            let reason = format!("is {text:?}; accepted: an address such as 0.0.0.0, or localhost");
+            let reason = format!("is {text:?}; must be an address such as 0.0.0.0, or localhost");
             mistakes.push(environment("OTEL_EXPORTER_PROMETHEUS_HOST", &reason));
         })
         .ok()
@@ -377,7 +377,7 @@ fn read_prometheus(
         around.variable("OTEL_EXPORTER_PROMETHEUS_PORT").filter(|_| !flags.given(&args::METRICS_PORT));
     let port = variable.map_or(flag, |text| {
         text.parse().unwrap_or_else(|_| {
-            let reason = format!("is {text:?}; accepted: a port from 0 to 65535");
+            let reason = format!("is {text:?}; must be a port from 0 to 65535");
             mistakes.push(environment("OTEL_EXPORTER_PROMETHEUS_PORT", &reason));
             flag
         })
@@ -399,7 +399,7 @@ fn read_exporters<T: Copy>(
             Some((_, exporter)) => exporters.push(*exporter),
             None => {
                 let accepted: Vec<_> = known.iter().map(|(known, _)| *known).chain(["none"]).collect();
-                let reason = format!("has {word:?}; accepted: {}", accepted.join(", "));
+                let reason = format!("has {word:?}; must be one of {}", accepted.join(", "));
                 mistakes.push(environment(name, &reason));
             }
         }
@@ -417,7 +417,7 @@ fn read_protocol(around: &dyn Surroundings, name: &'static str, mistakes: &mut V
         "grpc" => Protocol::Grpc,
         "http/protobuf" => Protocol::HttpProtobuf,
         odd => {
-            let reason = format!("is {odd:?}; accepted: grpc, http/protobuf");
+            let reason = format!("is {odd:?}; must be grpc or http/protobuf");
             mistakes.push(environment(name, &reason));
             Protocol::Grpc
         }
@@ -429,7 +429,7 @@ fn environment(name: &str, reason: &str) -> Mistake {
 }
 
 const NAME_RULE: &str =
-    "accepted: a Kubernetes name of lowercase letters, digits, '-' and '.', at most 253 characters";
+    "must be a Kubernetes name of lowercase letters, digits, '-' and '.', at most 253 characters";
 
 fn is_object_name(name: &str) -> bool {
     let part = |part: &str| {
@@ -446,11 +446,11 @@ fn or_default(given: i64, default: usize) -> usize {
 }
 
 pub(crate) fn not_negative(flags: &mut Flags, flag: &Flag<GoDuration>) -> Duration {
-    duration(flags, flag, |value| !value.is_negative(), "accepted: a duration such as 30s, 0 or more")
+    duration(flags, flag, |value| !value.is_negative(), "must be a duration such as 30s, 0 or more")
 }
 
 fn positive(flags: &mut Flags, flag: &Flag<GoDuration>) -> Duration {
-    duration(flags, flag, |value| *value > GoDuration::ZERO, "accepted: a duration such as 30s, more than 0")
+    duration(flags, flag, |value| *value > GoDuration::ZERO, "must be a duration such as 30s, more than 0")
 }
 
 fn duration(

@@ -109,7 +109,7 @@ fn a_wrong_command_line_exits_with_2() {
     for expected in [
         "3 mistakes",
         "--imagee: unknown flag; did you mean --image?",
-        r#"--timeout "-1s": accepted: a duration"#,
+        r#"--timeout "-1s": must be a duration"#,
         "--image",
         "function-runner eval --help",
     ] {
