@@ -1,12 +1,12 @@
 # Everything a newcomer or CI needs; each target does its own set-up.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench fmt deny setup clean
+.PHONY: help run build images test check bench fmt deny setup clean cluster-up cluster-down cluster-shell
 
 # rustup installs itself here; a fresh shell may not have it in its path yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## Build and start the service with an example function, no cluster needed
 	./target/release/function-runner --functions=target/examples/functions --config=examples/config.yaml $(FLAGS)
@@ -14,8 +14,21 @@ run: build ## Build and start the service with an example function, no cluster n
 build: ## Build the static programs into target/release
 	@scripts/build
 
-test: build ## Run all tests
+images: build ## Build the OCI images into target/images
+	@crates/images/make-images
+
+test: images ## Run all tests, those on a real Kubernetes too
 	cargo test --locked --workspace
+	@cluster-tests/run
+
+cluster-up: ## Start a Kubernetes of one node, shut inside namespaces
+	@cluster-tests/cluster/cluster up
+
+cluster-down: ## Stop it and remove every trace
+	@cluster-tests/cluster/cluster down
+
+cluster-shell: ## A shell inside it: kubectl and cluster names work
+	@cluster-tests/cluster/cluster shell
 
 check: setup ## The fast loop: format, clippy, unit tests
 	cargo fmt --all --check

@@ -1,0 +1,50 @@
+//! Our images, from `make images` to the cluster's registry.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::checkout;
+
+fn layout(name: &str) -> PathBuf {
+    checkout().join("target/images").join(name)
+}
+
+/// Whether `make images` has made this one.
+pub fn has_image(name: &str) -> bool {
+    layout(name).join("index.json").exists()
+}
+
+/// A tag that changes with the content, so that no node runs an older one.
+pub fn digest_tag(name: &str) -> String {
+    let file = layout(name).join("index.json");
+    let text = fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("{}: {error}; it is made by `make images`", file.display()));
+    let index: Value = serde_json::from_str(&text).unwrap();
+    let digest = index["manifests"][0]["digest"].as_str().expect("a manifest");
+    digest.trim_start_matches("sha256:")[..12].to_owned()
+}
+
+/// Pushes the image `name` of `make images`; its reference in the cluster.
+pub async fn push(name: &str) -> String {
+    push_as(name, &digest_tag(name)).await
+}
+
+/// The same under another tag.
+pub async fn push_as(name: &str, tag: &str) -> String {
+    let reference = format!("localhost:5000/{name}:{tag}");
+    let source = format!("oci:{}", layout(name).display());
+    let target = format!("docker://{reference}");
+    // A layout with several tags wants one named.
+    let tagged = fs::read_to_string(layout(name).join("index.json"))
+        .is_ok_and(|index| index.contains("org.opencontainers.image.ref.name"));
+    let source = if tagged { format!("{source}:latest") } else { source };
+    let output = Command::new("skopeo")
+        .args(["copy", "--insecure-policy", "--quiet", "--dest-tls-verify=false", &source, &target])
+        .output()
+        .await
+        .expect("skopeo starts");
+    assert!(output.status.success(), "pushing {name}: {}", String::from_utf8_lossy(&output.stderr));
+    reference
+}

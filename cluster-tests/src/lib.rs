@@ -1,0 +1,40 @@
+//! What tests on a real Kubernetes need to steer it: a namespace for each of
+//! them, manifests, images, pods, waiting with limits, and faults made on
+//! purpose. The tests run inside the cluster's network, so that its names and
+//! addresses are theirs too.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test ends where its set-up fails"
+)]
+
+mod cut;
+mod images;
+mod kubectl;
+mod manifests;
+mod pods;
+mod refusals;
+mod report;
+mod runner;
+mod space;
+mod wait;
+
+pub use cut::Cut;
+pub use images::{digest_tag, has_image, push, push_as};
+pub use kubectl::{kubectl, kustomize};
+pub use manifests::{Applied, containers_of, parse, replace_images};
+pub use pods::{Finished, processes_of, signal_pod};
+pub use refusals::refusals_of;
+pub use runner::{HostRunner, RunnerDeployment, client, client_of};
+pub use space::{Space, on_cluster};
+pub use testing::Signal;
+pub use wait::{deployment_ready, service_reachable, until};
+
+use std::path::PathBuf;
+
+/// The root of the checkout.
+pub fn checkout() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}

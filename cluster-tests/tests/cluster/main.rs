@@ -1,0 +1,10 @@
+//! Tests on a real Kubernetes; `make test` brings one up and runs them in it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod harness;
+mod install;
+mod installation;
+mod manifests;
+mod porch;
+mod upgrade;
