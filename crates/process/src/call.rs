@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, pidf
 
 use crate::calls::{COOKIE, CallNumber, Calls};
 use crate::cancellation::Cancellation;
+use crate::scratch::PrivateFolder;
 use crate::streams::ChildEnds;
-use crate::{Environment, Exit, Folder, Program, RunError, kill, scratch};
+use crate::{Environment, Exit, Folder, Program, RunError, kill};
 
 /// How often to ask for the exit on kernels without pidfd.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -27,7 +28,7 @@ pub(crate) struct Call {
     /// Unreaped, so that its number is still its own.
     root: Option<Pid>,
     cancellation: Cancellation,
-    folder: Option<PathBuf>,
+    folder: Option<PrivateFolder>,
 }
 
 impl Call {
@@ -43,11 +44,10 @@ impl Call {
         let cancellation = cancellation.clone();
         let mut call = Self { calls: calls.clone(), number, root: None, cancellation, folder: None };
         if let Some(place) = program.folder.scratch() {
-            let path = place.root().join(&cookie);
-            scratch::make_private(&path).map_err(|source| RunError::Folder { path: path.clone(), source })?;
-            call.folder = Some(path);
+            let made = PrivateFolder::make(place.root().join(&cookie));
+            call.folder = Some(made.map_err(|(path, source)| RunError::Folder { path, source })?);
         }
-        let mut command = command(program, call.folder.as_ref(), &cookie);
+        let mut command = command(program, call.folder.as_ref().map(PrivateFolder::path), &cookie);
         command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
         // Dropping std's handle of a child neither kills nor reaps it: both are done here, by number.
         let root = calls
@@ -75,7 +75,7 @@ impl Call {
         kill::group(root);
         let status = waitid(WaitId::Pid(root), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
         let exit = status.as_ref().and_then(exit).ok_or_else(|| io::Error::other("no exit status"))?;
-        self.calls.end(self.number, self.root.take(), self.folder.take());
+        self.calls.end(self.number, self.root.take(), self.folder.take().map(PrivateFolder::into_path));
         Ok(exit)
     }
 }
@@ -87,7 +87,7 @@ impl Drop for Call {
             kill::call(root);
         }
         if self.root.is_some() || self.folder.is_some() {
-            self.calls.end(self.number, self.root.take(), self.folder.take());
+            self.calls.end(self.number, self.root.take(), self.folder.take().map(PrivateFolder::into_path));
         }
     }
 }
@@ -98,7 +98,7 @@ fn exit(status: &WaitIdStatus) -> Option<Exit> {
 }
 
 /// Nothing is set here that keeps the standard library from its fast way of starting a process.
-fn command(program: &Program, folder: Option<&PathBuf>, cookie: &str) -> Command {
+fn command(program: &Program, folder: Option<&Path>, cookie: &str) -> Command {
     let mut command = Command::new(&program.path);
     command.args(&program.arguments).process_group(0);
     if let Environment::Clean(variables) = &program.environment {

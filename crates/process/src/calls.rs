@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use rustix::process::Pid;
 use tokio::sync::Notify;
 
+use crate::scratch;
+
 /// The environment variable that marks every process of a call.
 pub(crate) const COOKIE: &str = "FUNCTION_CALL";
 
@@ -35,7 +37,7 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn new() -> Self {
         Self {
-            prefix: random_name(),
+            prefix: format!("{}{}", scratch::PREFIX, random_name()),
             next: AtomicU64::new(1),
             spawning: RwLock::default(),
             roots: Mutex::default(),
