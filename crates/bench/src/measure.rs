@@ -11,12 +11,12 @@ use tokio::runtime::Runtime;
 use crate::contestants::{Contestants, Served};
 
 /// Rounds each contestant plays, in turn with the others.
-const LEAST_ROUNDS: usize = 3;
-const MOST_ROUNDS: usize = 12;
-/// About how many calls each contestant answers in all.
-const CALLS: usize = 600;
-/// About how long one round may take at one caller.
+const LEAST_ROUNDS: u32 = 2;
+const MOST_ROUNDS: u32 = 12;
+/// About how long one round may take.
 const ROUND: Duration = Duration::from_millis(300);
+/// About how long each contestant may take for all its rounds.
+const ALL_ROUNDS: Duration = Duration::from_secs(4);
 
 /// What was measured of one contestant.
 #[derive(Debug, Default)]
@@ -58,9 +58,9 @@ pub(crate) fn interleaved(
     callers: usize,
 ) -> anyhow::Result<Measured> {
     runtime.block_on(contestants.agree(input))?;
-    let calls = calls_per_round(contestants, input)?.max(callers);
+    let (calls, rounds) = plan(contestants, input, callers)?;
     let mut measured = Measured::default();
-    for _ in 0..(CALLS / calls).clamp(LEAST_ROUNDS, MOST_ROUNDS) {
+    for _ in 0..rounds {
         measured.bare.add(bare_round(contestants, input, callers, calls)?);
         measured.service.add(served_round(runtime, contestants, Served::Service, input, callers, calls)?);
         measured.wrapper.add(served_round(runtime, contestants, Served::Wrapper, input, callers, calls)?);
@@ -68,12 +68,16 @@ pub(crate) fn interleaved(
     Ok(measured)
 }
 
-/// How many calls fit in a round.
-fn calls_per_round(contestants: &Contestants, input: &Bytes) -> anyhow::Result<usize> {
+/// How many calls a round has, and how many rounds there are.
+fn plan(contestants: &Contestants, input: &Bytes, callers: usize) -> anyhow::Result<(usize, u32)> {
     let begun = Instant::now();
     contestants.bare(input)?;
     let one = begun.elapsed().max(Duration::from_micros(100));
-    Ok(usize::try_from(ROUND.as_nanos() / one.as_nanos())?.clamp(3, 200))
+    let calls = usize::try_from(ROUND.as_nanos() / one.as_nanos())?.clamp(3, 200).max(callers);
+    let cores = std::thread::available_parallelism()?.get().min(callers);
+    let round = one * u32::try_from(calls)? / u32::try_from(cores)?;
+    let rounds = u32::try_from(ALL_ROUNDS.as_nanos() / round.as_nanos().max(1))?;
+    Ok((calls, rounds.clamp(LEAST_ROUNDS, MOST_ROUNDS)))
 }
 
 fn bare_round(
