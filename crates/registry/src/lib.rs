@@ -1,5 +1,19 @@
-//! Image registries: how images are named.
+//! Image registries: how images are named, and what is known of them.
 
+mod cache;
+mod client;
+mod constraint;
+mod credentials;
+mod error;
+mod metadata;
 mod reference;
+mod trust;
 
+pub use cache::{Cache, CacheSettings, Source, TagSource};
+pub use client::{Options, PrivateOptions, Proxies, Registry, SetupError};
+pub use constraint::{Constraint, ConstraintProblem, InvalidConstraint, Version, choose, highest};
+pub use credentials::{BrokenEntry, HelperProblem, Keychain, KeychainError, Login, Malformed, Secret};
+pub use error::{RegistryError, RegistryErrorKind};
+pub use metadata::{Metadata, Platform};
 pub use reference::{ImageKey, InvalidReference, Problem, Reference};
+pub use trust::Trust;
