@@ -18,6 +18,7 @@ images: build ## Build the OCI images into target/images
 	@crates/images/make-images
 
 test: images ## Run all tests, those on a real Kubernetes too
+	@cluster-tests/cluster/cluster set-up
 	cargo test --locked --workspace
 	@cluster-tests/run
 

@@ -43,7 +43,8 @@ fn main() -> anyhow::Result<()> {
             binaries.join(name).display()
         );
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // The callers take as little of the machine as they can.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let stage = Stage::start(&binaries, &[USUAL, LEAN]);
     let usual = Arc::new(runtime.block_on(stage.contestants(USUAL)));
     let lean = Arc::new(runtime.block_on(stage.contestants(LEAN)));
