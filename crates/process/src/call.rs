@@ -44,7 +44,7 @@ impl Call {
         let cancellation = cancellation.clone();
         let mut call = Self { calls: calls.clone(), number, root: None, cancellation, folder: None };
         if let Some(place) = program.folder.scratch() {
-            let made = PrivateFolder::make(place.root().join(&cookie));
+            let made = calls.private_folder(place.root().join(&cookie));
             call.folder = Some(made.map_err(|(path, source)| RunError::Folder { path, source })?);
         }
         let mut command = command(program, call.folder.as_ref().map(PrivateFolder::path), &cookie);
@@ -75,7 +75,7 @@ impl Call {
         kill::group(root);
         let status = waitid(WaitId::Pid(root), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
         let exit = status.as_ref().and_then(exit).ok_or_else(|| io::Error::other("no exit status"))?;
-        self.calls.end(self.number, self.root.take(), self.folder.take().map(PrivateFolder::into_path));
+        self.calls.end(self.number, self.root.take(), self.folder.take());
         Ok(exit)
     }
 }
@@ -87,7 +87,7 @@ impl Drop for Call {
             kill::call(root);
         }
         if self.root.is_some() || self.folder.is_some() {
-            self.calls.end(self.number, self.root.take(), self.folder.take().map(PrivateFolder::into_path));
+            self.calls.end(self.number, self.root.take(), self.folder.take());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use rustix::process::Pid;
 use tokio::sync::Notify;
 
-use crate::scratch;
+use crate::scratch::{self, PrivateFolder};
 
 /// The environment variable that marks every process of a call.
 pub(crate) const COOKIE: &str = "FUNCTION_CALL";
@@ -28,7 +28,8 @@ pub(crate) struct Calls {
     /// it judges, so that an unregistered child is certainly no root.
     spawning: RwLock<()>,
     roots: Mutex<HashMap<Pid, CallNumber>>,
-    discarded: Mutex<Vec<PathBuf>>,
+    discarded: Mutex<Vec<PrivateFolder>>,
+    spare: Mutex<Vec<PrivateFolder>>,
     sweeps_asked: AtomicU64,
     /// There is something for the sweeper to do.
     pub(crate) work: Notify,
@@ -42,6 +43,7 @@ impl Calls {
             spawning: RwLock::default(),
             roots: Mutex::default(),
             discarded: Mutex::default(),
+            spare: Mutex::default(),
             sweeps_asked: AtomicU64::new(0),
             work: Notify::new(),
         }
@@ -80,7 +82,7 @@ impl Calls {
     }
 
     /// The call has ended: whatever is left of it is the sweeper's now.
-    pub(crate) fn end(&self, call: CallNumber, root: Option<Pid>, folder: Option<PathBuf>) {
+    pub(crate) fn end(&self, call: CallNumber, root: Option<Pid>, folder: Option<PrivateFolder>) {
         if let Some(root) = root {
             let mut roots = lock(&self.roots);
             // A root is reaped before it comes here, so its number may be another call's root by now.
@@ -102,9 +104,27 @@ impl Calls {
         lock(&self.roots)
     }
 
-    /// Private folders of ended calls; the caller is to remove them.
-    pub(crate) fn take_discarded(&self) -> Vec<PathBuf> {
+    /// Private folders of ended calls; the caller is to remove them, or to keep them for other calls.
+    pub(crate) fn take_discarded(&self) -> Vec<PrivateFolder> {
         std::mem::take(&mut lock(&self.discarded))
+    }
+
+    /// Folders as good as new, kept because making and removing one costs as much as starting a process.
+    pub(crate) fn spare_folders(&self) -> MutexGuard<'_, Vec<PrivateFolder>> {
+        lock(&self.spare)
+    }
+
+    /// A private folder at this path: a spare one in the same place, by a new name, or a new one.
+    pub(crate) fn private_folder(&self, path: PathBuf) -> Result<PrivateFolder, (PathBuf, io::Error)> {
+        let spare = {
+            let mut spare = self.spare_folders();
+            let at = spare.iter().position(|folder| folder.path().parent() == path.parent());
+            at.map(|at| spare.swap_remove(at))
+        };
+        match spare.and_then(|folder| folder.renamed(&path).ok()) {
+            Some(folder) => Ok(folder),
+            None => PrivateFolder::make(path),
+        }
     }
 
     /// Asks for a sweep; one that answers to the returned number, or a later one, began after this.

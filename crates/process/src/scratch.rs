@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -98,6 +98,24 @@ impl PrivateFolder {
 
     pub(crate) fn into_path(self) -> PathBuf {
         self.path
+    }
+
+    /// The same folder under another name.
+    pub(crate) fn renamed(mut self, path: &Path) -> io::Result<Self> {
+        if let Err(error) = fs::rename(&self.path, path) {
+            // It goes the way of all folders that are not wanted.
+            let _ = fs::remove_dir(&self.path);
+            return Err(error);
+        }
+        path.clone_into(&mut self.path);
+        Ok(self)
+    }
+
+    /// Whether nothing tells that it has been used: it is empty, and only its owner may enter.
+    pub(crate) fn is_as_new(&self) -> bool {
+        let is_private = fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| metadata.is_dir() && metadata.permissions().mode() & 0o7777 == 0o700);
+        is_private && fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_none())
     }
 }
 

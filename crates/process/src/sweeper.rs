@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::calls::{COOKIE, CallNumber, Calls};
 use crate::procfs::{self, Stat};
+use crate::scratch::PrivateFolder;
 use crate::{kill, removal};
 
 /// Between a reason to sweep and the sweep: gathers the ends of many calls, most of which leave nothing.
@@ -24,6 +25,9 @@ const PURSUIT: Duration = Duration::from_millis(2);
 const LONGEST_RETRY: Duration = Duration::from_millis(500);
 /// How long a dead helper of other code here waits for that code to reap it.
 const OWNER_GRACE: Duration = Duration::from_secs(10);
+/// Folders kept for the next calls, and for how long.
+const MOST_SPARE: usize = 16;
+const SPARE_LIFE: Duration = Duration::from_secs(1);
 /// How often a folder's removal is tried, each time after twice the wait: dying processes may still be
 /// writing into it.
 const REMOVAL_TRIES: u32 = 10;
@@ -51,6 +55,8 @@ pub(crate) struct Sweeper {
     /// Orphans seen in the latest sweep, by number and start time.
     known: HashMap<(Pid, u64), Orphan>,
     removals: JoinSet<Removal>,
+    /// When the spare folders were last added to.
+    spared: Instant,
 }
 
 /// What is remembered of an orphan from sweep to sweep.
@@ -94,6 +100,7 @@ impl Sweeper {
             older: older.map(|stat| (stat.pid, stat.started)).collect(),
             known: HashMap::new(),
             removals: JoinSet::new(),
+            spared: Instant::now(),
         }
     }
 
@@ -101,11 +108,13 @@ impl Sweeper {
         let mut retry = None;
         loop {
             let mut longer = false;
+            let has_spare = !self.calls.spare_folders().is_empty();
             tokio::select! {
                 () = self.calls.work.notified() => {}
                 _ = children.recv() => {}
                 Some(done) = self.removals.join_next() => self.removed(done),
                 () = sleep(retry.unwrap_or_default()), if retry.is_some() => longer = true,
+                () = sleep(SPARE_LIFE), if has_spare => {}
             }
             sleep(if retry.is_none() { GATHER } else { PURSUIT }).await;
             let again = self.sweep();
@@ -123,8 +132,12 @@ impl Sweeper {
         let asked = self.calls.sweeps_asked();
         // In this order: what ends after the look at the running calls asks for another sweep.
         let idle = self.calls.roots().is_empty();
+        // Before the children are listed: of a call that ended by now, all that is left will be among them.
+        let discarded = self.calls.take_discarded();
         let left = self.sweep_children();
-        self.remove_folders();
+        // Whoever waits for all to be gone does not want folders kept.
+        let keep = left.none && asked == self.swept.borrow().asked;
+        self.keep_or_remove(discarded, keep);
         let clean = idle && left.alive == 0 && self.removals.is_empty();
         self.swept.send_replace(Swept { asked, clean });
         left.again
@@ -139,6 +152,7 @@ impl Sweeper {
         }
         if orphans.is_empty() {
             self.known.clear();
+            left.none = true;
             return left;
         }
         // A root that was being started while the children were listed is registered once this is held.
@@ -209,8 +223,24 @@ impl Sweeper {
         }
     }
 
-    fn remove_folders(&mut self) {
-        for folder in self.calls.take_discarded() {
+    /// Keeps folders that are as new for the next calls, if they may be kept; removes the others, and those
+    /// that nobody has wanted for a while.
+    fn keep_or_remove(&mut self, mut discarded: Vec<PrivateFolder>, keep: bool) {
+        if keep && !discarded.is_empty() {
+            self.spared = Instant::now();
+            let calls = self.calls.clone();
+            let mut spare = calls.spare_folders();
+            let mut room = MOST_SPARE.saturating_sub(spare.len());
+            spare.extend(discarded.extract_if(.., |folder| {
+                let kept = room > 0 && folder.is_as_new();
+                room -= usize::from(kept);
+                kept
+            }));
+        }
+        if !keep || self.spared.elapsed() >= SPARE_LIFE {
+            discarded.append(&mut self.calls.spare_folders());
+        }
+        for folder in discarded.into_iter().map(PrivateFolder::into_path) {
             // Mostly functions leave nothing in it.
             if std::fs::remove_dir(&folder).is_err() {
                 self.remove_later(folder, 1, Duration::ZERO);
@@ -240,6 +270,8 @@ impl Sweeper {
 /// What a pass over the children leaves.
 #[derive(Debug, Default)]
 struct Left {
+    /// There is no child but the functions that run.
+    none: bool,
     /// Living processes of functions.
     alive: usize,
     /// Something was killed or waits for its owner: look again soon.

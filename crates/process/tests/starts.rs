@@ -183,3 +183,35 @@ fn a_second_supervisor_is_refused() {
         assert_eq!(Supervisor::start().unwrap_err().kind(), ErrorKind::AlreadyExists);
     });
 }
+
+#[test]
+fn a_folder_is_as_new_for_every_call_whatever_the_one_before_did() {
+    block_on(async {
+        let scratch = scratch();
+        let look = "pwd; ls -A; stat -c %a .";
+        let mut seen = Vec::new();
+        for before in ["true", "touch file .hidden", "chmod 777 .", "mkdir -p a/b", "chmod 000 .", "true"] {
+            for script in [before, look] {
+                let program = Program { folder: Folder::Working(scratch.clone()), ..shell(script, "none") };
+                let finished = supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap();
+                if script == look {
+                    seen.push(String::from_utf8(finished.output.to_vec()).unwrap());
+                }
+                // Long enough for the folder to be kept for the next call, where it is fit for that.
+                tokio::time::sleep(milliseconds(60)).await;
+            }
+        }
+        for output in &seen {
+            let lines: Vec<_> = output.lines().collect();
+            assert!(lines.len() == 2 && lines[1] == "700", "{output}");
+        }
+        let names: std::collections::HashSet<_> = seen.iter().collect();
+        assert_eq!(names.len(), seen.len(), "each call has a name of its own");
+        // Unused ones go by themselves, too.
+        eventually(std::time::Duration::from_secs(10), "all folders are gone", || {
+            fs::read_dir(scratch.root()).unwrap().count() == 0
+        })
+        .await;
+        fs::remove_dir(scratch.root()).unwrap();
+    });
+}
