@@ -7,6 +7,9 @@ use tokio::process::Command;
 
 use crate::checkout;
 
+/// The registry as it is called from pods; on the node it is `localhost:5000`.
+pub const REGISTRY_FOR_PODS: &str = "10.199.0.1:5000";
+
 fn layout(name: &str) -> PathBuf {
     checkout().join("target/images").join(name)
 }
@@ -33,7 +36,12 @@ pub async fn push(name: &str) -> String {
 
 /// The same under another tag.
 pub async fn push_as(name: &str, tag: &str) -> String {
-    let reference = format!("localhost:5000/{name}:{tag}");
+    push_to(name, name, tag).await
+}
+
+/// The same under another name and tag.
+pub async fn push_to(name: &str, repository: &str, tag: &str) -> String {
+    let reference = format!("localhost:5000/{repository}:{tag}");
     let source = format!("oci:{}", layout(name).display());
     let target = format!("docker://{reference}");
     // A layout with several tags wants one named.

@@ -10,27 +10,35 @@
     reason = "a test ends where its set-up fails"
 )]
 
+mod audit;
 mod cut;
+mod function;
 mod images;
 mod kubectl;
 mod manifests;
+mod page;
 mod pods;
-mod refusals;
 mod report;
+mod rights;
 mod runner;
 mod space;
 mod wait;
+mod witness;
 
+pub use audit::{Request, refusals_of, requests_of};
 pub use cut::Cut;
-pub use images::{digest_tag, has_image, push, push_as};
+pub use function::{host_of, order};
+pub use images::{REGISTRY_FOR_PODS, digest_tag, has_image, push, push_as, push_to};
 pub use kubectl::{kubectl, kustomize};
 pub use manifests::{Applied, containers_of, parse, replace_images};
-pub use pods::{Finished, processes_of, signal_pod};
-pub use refusals::refusals_of;
+pub use page::page;
+pub use pods::{Finished, is_ready, processes_of, signal_pod};
+pub use rights::{ACCOUNT, Rights};
 pub use runner::{HostRunner, RunnerDeployment, client, client_of};
 pub use space::{Space, on_cluster};
 pub use testing::Signal;
 pub use wait::{deployment_ready, service_reachable, until};
+pub use witness::{IMAGE_LABEL, Seen, Witness};
 
 use std::path::PathBuf;
 

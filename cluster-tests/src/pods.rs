@@ -78,7 +78,8 @@ impl Space {
     }
 }
 
-fn is_ready(pod: Option<&Pod>) -> bool {
+/// Whether a pod is there and ready.
+pub fn is_ready(pod: Option<&Pod>) -> bool {
     let conditions = pod.and_then(|pod| pod.status.as_ref()?.conditions.as_ref());
     conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
 }

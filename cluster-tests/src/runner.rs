@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testing::{Server, ServerBuilder};
 use wire::client::{Client, endpoint};
 
-use crate::{Space, checkout, service_reachable};
+use crate::{ACCOUNT, Rights, Space, checkout, push, service_reachable};
 
 /// The port of the runner's service.
 const PORT: u16 = 9445;
@@ -41,6 +41,24 @@ impl RunnerDeployment {
             environment: Vec::new(),
             account: "default".to_owned(),
         }
+    }
+
+    /// One runner whose function pods are in the test's own namespace, with the rights Porch gives its own.
+    pub async fn with_pods(space: &Space, name: &str, rights: Rights) -> Self {
+        space.make_account(rights).await;
+        Self {
+            flags: vec![format!("--pod-namespace={}", space.namespace())],
+            environment: vec![("WRAPPER_SERVER_IMAGE".to_owned(), push("wrapper-server").await)],
+            account: ACCOUNT.to_owned(),
+            ..Self::exec_only(name, &push("function-runner").await)
+        }
+    }
+
+    /// The same with more flags.
+    #[must_use]
+    pub fn flags<T: Into<String>>(mut self, flags: impl IntoIterator<Item = T>) -> Self {
+        self.flags.extend(flags.into_iter().map(Into::into));
+        self
     }
 
     /// The Deployment and the Service.
@@ -102,14 +120,30 @@ pub fn client(address: &str) -> Client {
     Client::new(endpoint(address).expect("an address").connect_lazy(), LIMIT)
 }
 
-/// A runner that is a process of the node, with the rights of an administrator.
+/// A runner that is a process of the node.
 #[derive(Debug)]
 pub struct HostRunner;
 
 impl HostRunner {
-    /// To be given flags and started.
+    /// With the rights of an administrator; to be given flags and started.
     pub fn build() -> ServerBuilder {
-        let kubeconfig = env::var("KUBECONFIG").expect("inside the cluster");
-        Server::of(checkout().join("target/release/function-runner")).variable("KUBECONFIG", &kubeconfig)
+        Self::of(&env::var("KUBECONFIG").expect("inside the cluster"))
+    }
+
+    /// One whose function pods are in the test's own namespace, with the rights Porch gives its own.
+    pub async fn with_pods(space: &Space, rights: Rights) -> ServerBuilder {
+        space.make_account(rights).await;
+        Self::another(space).await
+    }
+
+    /// Another replica of it.
+    pub async fn another(space: &Space) -> ServerBuilder {
+        Self::of(space.kubeconfig().await.to_str().unwrap())
+            .variable("WRAPPER_SERVER_IMAGE", &push("wrapper-server").await)
+            .flags([format!("--pod-namespace={}", space.namespace())])
+    }
+
+    fn of(kubeconfig: &str) -> ServerBuilder {
+        Server::of(checkout().join("target/release/function-runner")).variable("KUBECONFIG", kubeconfig)
     }
 }

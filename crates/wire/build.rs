@@ -5,9 +5,9 @@ use std::{env, fs, path::PathBuf};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = "../../proto";
     println!("cargo::rerun-if-changed={folder}");
-    let descriptors = protox::compile(["evaluator.proto"], [folder])?;
+    let descriptors = protox::compile(["evaluator.proto", "pods.proto"], [folder])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("evaluator.descriptors"), prost_bytes(&descriptors))?;
+    fs::write(out.join("descriptors"), prost_bytes(&descriptors))?;
     // `Bytes` fields: a 6 MiB resource list is sliced out of the receive buffer, not copied.
     tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
     Ok(())

@@ -5,6 +5,8 @@
 mod harness;
 mod install;
 mod installation;
+mod load;
 mod manifests;
+mod pods;
 mod porch;
 mod upgrade;

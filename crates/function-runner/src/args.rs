@@ -59,6 +59,15 @@ pub(crate) const DEFAULT_IMAGE_PREFIX: Flag<String> = Flag::text(
 )
 .placeholder("PREFIX");
 
+pub(crate) const ALLOWED_IMAGES: Flag<Vec<String>> = Flag::list(
+    "allowed-images",
+    &[],
+    &[],
+    "Prefixes of the images that may be run, by whole parts of their names, separated by commas; others are \
+     refused. Without any, all may be run.",
+)
+.placeholder("PREFIXES");
+
 pub(crate) const FUNCTIONS: Flag<PathBuf> =
     Flag::path("functions", "./functions", "Folder of the function executables.").placeholder("FOLDER");
 pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
@@ -131,6 +140,52 @@ pub(crate) const MAX_PARALLEL_PODS: Flag<i64> = Flag::integer(
     "Pods of one function at most; 0 or less means the default.",
 );
 
+pub(crate) const MAX_PODS: Flag<usize> =
+    Flag::integer("max-pods", 0, 0..=1_000_000, "Pods of all functions together at most; 0 means no limit.");
+pub(crate) const MAX_WAITING_CALLS: Flag<usize> = Flag::integer(
+    "max-waiting-calls",
+    1000,
+    0..=1_000_000,
+    "Calls waiting for a pod to start; more are refused.",
+);
+pub(crate) const POD_READY_TIMEOUT: Flag<GoDuration> = Flag::duration(
+    "pod-ready-timeout",
+    GoDuration::from_seconds(60),
+    "How long a pod may take to start before it is given up.",
+);
+pub(crate) const POD_ADDRESS: Flag<&'static str> = Flag::choice(
+    "pod-address",
+    "auto",
+    &["auto", "service", "pod"],
+    "Where pods are called: auto means their own address until their Service answers.",
+);
+pub(crate) const PIN_DIGESTS: Flag<bool> = Flag::boolean(
+    "pin-digests",
+    false,
+    "Let pods run the digest of the image that was inspected in place of its tag.",
+);
+
+pub(crate) const IMAGE_REFRESH_INTERVAL: Flag<GoDuration> = Flag::duration(
+    "image-refresh-interval",
+    GoDuration::from_minutes(10),
+    "When what a tag names is asked for again, in the background.",
+);
+pub(crate) const REGISTRY_MIRRORS: Flag<Vec<String>> = Flag::list(
+    "registry-mirrors",
+    &[],
+    &[],
+    "Registries, or paths in them, that are asked first in place of others, such as docker.io=mirror.example/hub, \
+     separated by commas.",
+)
+.placeholder("PREFIX=MIRROR,…");
+pub(crate) const INSECURE_REGISTRIES: Flag<Vec<String>> = Flag::list(
+    "insecure-registries",
+    &[],
+    &[],
+    "Hosts, with or without port, whose certificates are not checked and which may speak plain HTTP.",
+)
+.placeholder("HOSTS");
+
 pub(crate) const ENABLE_PRIVATE_REGISTRIES: Flag<bool> =
     Flag::boolean("enable-private-registries", false, "Use the credentials below for images.");
 pub(crate) const REGISTRY_AUTH_SECRET_PATH: Flag<PathBuf> = Flag::path(
@@ -159,9 +214,32 @@ pub(crate) const IMAGE: Flag<String> =
 pub(crate) const ADDRESS: Flag<String> =
     Flag::text("address", "", "Ask the service at HOST:PORT; without it the function is evaluated here.")
         .placeholder("HOST:PORT");
+pub(crate) const RUNNING_AT: Flag<String> =
+    Flag::text("address", ":9445", "Where the service is.").placeholder("HOST:PORT");
 pub(crate) const TIMEOUT: Flag<GoDuration> =
     Flag::duration("timeout", GoDuration::ZERO, "Give up after this long; 0 means never.");
+pub(crate) const TAG: Flag<String> =
+    Flag::text("tag", "", "A tag or a version constraint such as ~0.4, in place of the image's own tag.")
+        .placeholder("TAG");
+pub(crate) const OUTPUT: Flag<&'static str> =
+    Flag::choice("output", "text", &["text", "json"], "How the answer is written.");
 
+const SERVING_GROUP: Group = Group {
+    heading: "Serving",
+    flags: &[
+        PORT.spec(),
+        METRICS_PORT.spec(),
+        MAX_REQUEST_BODY_SIZE.spec(),
+        MAX_CONNECTION_AGE.spec(),
+        SHUTDOWN_DELAY.spec(),
+        SHUTDOWN_GRACE.spec(),
+    ],
+};
+const LOGGING_GROUP: Group = Group { heading: "Logging", flags: &[LOG_LEVEL.spec(), LOG_FORMAT.spec()] };
+const CHOOSING_GROUP: Group = Group {
+    heading: "Choosing how a function runs",
+    flags: &[DISABLE_RUNTIMES.spec(), DEFAULT_IMAGE_PREFIX.spec(), ALLOWED_IMAGES.spec()],
+};
 const EXEC_GROUP: Group = Group {
     heading: "Functions as executables (runtime exec)",
     flags: &[
@@ -174,53 +252,53 @@ const EXEC_GROUP: Group = Group {
     ],
 };
 
+const POD_GROUP: Group = Group {
+    heading: "Functions in pods (runtime pod)",
+    flags: &[
+        KUBECONFIG.spec(),
+        POD_NAMESPACE.spec(),
+        POD_TTL.spec(),
+        SCAN_INTERVAL.spec(),
+        MAX_WAITLIST_LENGTH.spec(),
+        MAX_PARALLEL_PODS.spec(),
+        MAX_PODS.spec(),
+        MAX_WAITING_CALLS.spec(),
+        POD_READY_TIMEOUT.spec(),
+        POD_ADDRESS.spec(),
+        PIN_DIGESTS.spec(),
+        FUNCTION_POD_TEMPLATE.spec(),
+        POD_CACHE_CONFIG.spec(),
+        WARM_UP_POD_CACHE.spec(),
+    ],
+};
+const REGISTRIES_GROUP: Group = Group {
+    heading: "Registries",
+    flags: &[IMAGE_REFRESH_INTERVAL.spec(), REGISTRY_MIRRORS.spec(), INSECURE_REGISTRIES.spec()],
+};
+const PRIVATE_REGISTRIES_GROUP: Group = Group {
+    heading: "Private registries",
+    flags: &[
+        ENABLE_PRIVATE_REGISTRIES.spec(),
+        REGISTRY_AUTH_SECRET_PATH.spec(),
+        REGISTRY_AUTH_SECRET_NAME.spec(),
+        ENABLE_PRIVATE_REGISTRIES_TLS.spec(),
+        TLS_SECRET_PATH.spec(),
+    ],
+};
+
 /// The service itself.
 pub static SERVER: Command = Command {
     name: "function-runner",
-    usage: "[flags]   or: function-runner eval --help",
+    usage: "[flags]   or: function-runner eval --help, function-runner explain --help, function-runner pods --help",
     summary: "Evaluates KRM functions for Porch over gRPC, as local executables or in pods.",
     groups: &[
-        Group {
-            heading: "Serving",
-            flags: &[
-                PORT.spec(),
-                METRICS_PORT.spec(),
-                MAX_REQUEST_BODY_SIZE.spec(),
-                MAX_CONNECTION_AGE.spec(),
-                SHUTDOWN_DELAY.spec(),
-                SHUTDOWN_GRACE.spec(),
-            ],
-        },
-        Group { heading: "Logging", flags: &[LOG_LEVEL.spec(), LOG_FORMAT.spec()] },
-        Group {
-            heading: "Choosing how a function runs",
-            flags: &[DISABLE_RUNTIMES.spec(), DEFAULT_IMAGE_PREFIX.spec()],
-        },
+        SERVING_GROUP,
+        LOGGING_GROUP,
+        CHOOSING_GROUP,
         EXEC_GROUP,
-        Group {
-            heading: "Functions in pods (runtime pod)",
-            flags: &[
-                KUBECONFIG.spec(),
-                POD_NAMESPACE.spec(),
-                POD_TTL.spec(),
-                SCAN_INTERVAL.spec(),
-                MAX_WAITLIST_LENGTH.spec(),
-                MAX_PARALLEL_PODS.spec(),
-                FUNCTION_POD_TEMPLATE.spec(),
-                POD_CACHE_CONFIG.spec(),
-                WARM_UP_POD_CACHE.spec(),
-            ],
-        },
-        Group {
-            heading: "Private registries",
-            flags: &[
-                ENABLE_PRIVATE_REGISTRIES.spec(),
-                REGISTRY_AUTH_SECRET_PATH.spec(),
-                REGISTRY_AUTH_SECRET_NAME.spec(),
-                ENABLE_PRIVATE_REGISTRIES_TLS.spec(),
-                TLS_SECRET_PATH.spec(),
-            ],
-        },
+        POD_GROUP,
+        REGISTRIES_GROUP,
+        PRIVATE_REGISTRIES_GROUP,
         Group { heading: "Other", flags: &[VERSION.spec()] },
     ],
 };
@@ -238,10 +316,38 @@ pub static EVAL: Command = Command {
             flags: &[
                 MAX_REQUEST_BODY_SIZE.spec(),
                 DEFAULT_IMAGE_PREFIX.spec(),
+                ALLOWED_IMAGES.spec(),
                 LOG_LEVEL.spec(),
                 LOG_FORMAT.spec(),
             ],
         },
         EXEC_GROUP,
+    ],
+};
+
+/// `function-runner pods`.
+pub static PODS: Command = Command {
+    name: "function-runner pods",
+    usage: "[flags]",
+    summary: "Shows the function pods of a running service: what they run, how far they are, how many calls \
+              are in them and how long they are kept.",
+    groups: &[Group { heading: "Which service", flags: &[RUNNING_AT.spec(), OUTPUT.spec()] }],
+};
+
+/// `function-runner explain`. It takes all flags of the service, so that its command line can be repeated.
+pub static EXPLAIN: Command = Command {
+    name: "function-runner explain",
+    usage: "IMAGE [flags]",
+    summary: "Tells which executor of a service with these flags would run the image and why, and what its registry \
+              says of it. Runs nothing; exits with 1 when nothing would run it.",
+    groups: &[
+        Group { heading: "What to explain", flags: &[TAG.spec(), OUTPUT.spec(), TIMEOUT.spec()] },
+        CHOOSING_GROUP,
+        EXEC_GROUP,
+        REGISTRIES_GROUP,
+        PRIVATE_REGISTRIES_GROUP,
+        POD_GROUP,
+        SERVING_GROUP,
+        LOGGING_GROUP,
     ],
 };

@@ -6,6 +6,9 @@
 pub mod args;
 pub mod cli;
 pub mod evaluate;
+pub mod images;
+mod pods;
+pub mod policy;
 pub mod routing;
 mod serve;
 mod service;

@@ -2,6 +2,7 @@
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
+use ::pods::Runtime;
 use anyhow::Context as _;
 use process::{Scratch, Supervisor};
 use tokio_util::sync::CancellationToken;
@@ -10,9 +11,12 @@ use wire::{Front, Health, ServeOptions};
 
 use crate::{
     evaluate::{Chain, ExecEvaluator, ExecLimits},
+    images::Images,
+    pods::{self, PodList},
+    policy::Policy,
     routing::{ConfigFollower, Look, Routing},
     service::Service,
-    settings::{Cluster, ExecSettings, PodSettings, Serving, Settings},
+    settings::{ExecSettings, Serving, Settings},
     shutdown::{self, Ending, Phases},
     telemetry::{self, Telemetry},
     version,
@@ -23,7 +27,8 @@ const LAST_PROCESSES: Duration = Duration::from_secs(2);
 
 /// Serves until a signal ends it.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
-    let Settings { serving, logging, telemetry, default_image_prefix, exec, pod } = settings;
+    let Settings { serving, logging, telemetry, default_image_prefix, registries, exec, pod } = settings;
+    let policy = Policy { default_prefix: default_image_prefix, allowed: registries.allowed.clone() };
     telemetry::start_logs(logging);
     info!("{}", version::line());
     let telemetry = Telemetry::start(&telemetry)?;
@@ -32,7 +37,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut chain = Chain::default();
     let mut supervisor = None;
     if let Some(exec) = &exec {
-        let runtime = start_exec(exec, &default_image_prefix, serving.max_message)?;
+        let runtime = start_exec(exec, &policy.default_prefix, serving.max_message)?;
         metrics.observe_queue(runtime.evaluator.queue());
         let reloads = metrics.clone();
         tokio::spawn(runtime.follower.follow(move |look| match look {
@@ -43,7 +48,17 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         chain = chain.with(runtime.evaluator);
         supervisor = Some(runtime.supervisor);
     }
-    tell_about_pods(pod.as_ref());
+    let mut pods = None;
+    if let Some(pod) = &pod {
+        let images = Arc::new(Images::new(&registries)?);
+        let (prefix, limit) = (&policy.default_prefix, serving.max_message);
+        if let Some(started) = pods::start(pod, &registries, images, prefix, limit, metrics.pods()).await? {
+            chain = chain.with(started.evaluator);
+            pods = Some(started.runtime);
+        }
+    } else {
+        info!("the pod runtime is disabled: images without an executable are answered NotFound");
+    }
     info!(evaluators = ?chain, "functions are evaluated in this order");
 
     let Serving { port, max_message, max_connection_age, shutdown_delay, shutdown_grace } = serving;
@@ -52,8 +67,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let address = listener.local_addr().context("the gRPC port has no address")?;
     let (drain, abandon) = (CancellationToken::new(), CancellationToken::new());
     let health = Health::new();
-    let service = Service::new(chain, default_image_prefix, metrics.clone(), abandon.clone());
-    let front = front(service, &health, max_message, Arc::new(metrics))?;
+    let service = Service::new(chain, policy, metrics.clone(), abandon.clone());
+    let front = front(service, pods, &health, max_message, Arc::new(metrics))?;
     let options = ServeOptions { max_connection_age };
     let done = CancellationToken::new();
     let guard = done.clone().drop_guard();
@@ -131,6 +146,7 @@ const REFLECT: &[&str] = &["ServerReflectionInfo"];
 /// All services of the gRPC port.
 fn front(
     service: Service,
+    pods: Option<Runtime>,
     health: &Health,
     limit: usize,
     observer: Arc<dyn wire::Observer>,
@@ -142,22 +158,8 @@ fn front(
     };
     Ok(Front::new(limit, observer)
         .mount(service.into_server(), &["EvaluateFunction"])
+        .mount(PodList::service(pods), &["List"])
         .mount(health.service(), &["Check", "Watch"])
         .mount(reflection().build_v1().context("reflection")?, REFLECT)
         .mount(reflection().build_v1alpha().context("reflection")?, REFLECT))
-}
-
-/// Says in one line what becomes of images that no executable serves.
-fn tell_about_pods(pod: Option<&PodSettings>) {
-    match pod.map(|pod| &pod.cluster) {
-        None => info!("the pod runtime is disabled: images without an executable are answered NotFound"),
-        Some(Cluster::None) => info!(
-            "no cluster is configured (--kubeconfig, KUBECONFIG or an in-cluster account): \
-             running without the pod runtime, images without an executable are answered NotFound"
-        ),
-        Some(cluster) => info!(
-            %cluster,
-            "this version has no pod runtime yet: images without an executable are answered NotFound"
-        ),
-    }
 }

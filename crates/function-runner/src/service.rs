@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use registry::Reference;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 use tracing::{info, trace, warn};
@@ -16,7 +15,8 @@ use wire::{
 };
 
 use crate::{
-    evaluate::{Call, Chain, Progress},
+    evaluate::{Asked, Call, Chain, Progress},
+    policy::Policy,
     telemetry::{CallSpan, EndedCall, Metrics},
 };
 
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Service {
     chain: Chain,
-    default_prefix: String,
+    policy: Policy,
     metrics: Metrics,
     /// Cancelled when calls still running must be answered at once.
     abandon: CancellationToken,
@@ -33,13 +33,8 @@ pub(crate) struct Service {
 impl Service {
     /// A service over `chain`; calls that still run when `abandon` is
     /// cancelled are answered with `Unavailable`.
-    pub(crate) fn new(
-        chain: Chain,
-        default_prefix: String,
-        metrics: Metrics,
-        abandon: CancellationToken,
-    ) -> Self {
-        Self { chain, default_prefix, metrics, abandon }
+    pub(crate) fn new(chain: Chain, policy: Policy, metrics: Metrics, abandon: CancellationToken) -> Self {
+        Self { chain, policy, metrics, abandon }
     }
 
     /// The gRPC service. Sizes are judged in front of it, in our own words.
@@ -54,29 +49,21 @@ impl Service {
         request: EvaluateFunctionRequest,
         record: &mut CallRecord,
     ) -> Result<Answer, Failure> {
-        let image = resolve(&request.image, &request.tag, &self.default_prefix)?;
-        record.image = Some(image.clone());
+        let asked = self.policy.admit(&request.image, &request.tag)?;
+        record.asked = Some(asked.clone());
         let (trace, progress) = (record.trace.clone(), record.progress.clone());
-        let call = Call::new(image, request.resource_list, record.arrival.deadline, trace, progress);
+        let call = Call::new(asked, request.resource_list, record.arrival.deadline, trace, progress);
         trace!(resources = %String::from_utf8_lossy(&call.resource_list), "request");
         tokio::select! {
             result = self.chain.evaluate(&call) => result,
             () = self.abandon.cancelled() => Err(Failure::Unavailable {
                 cause: format!(
                     "the function runner is shutting down and {} did not finish within --shutdown-grace; try again",
-                    call.image.as_given()
+                    call.asked()
                 ),
             }),
         }
     }
-}
-
-/// The reference a request asks for: the default prefix before a bare name,
-/// the request's tag in place of its own.
-pub(crate) fn resolve(image: &str, tag: &str, default_prefix: &str) -> Result<Reference, Failure> {
-    let invalid = |error: registry::InvalidReference| Failure::InvalidImage { cause: error.to_string() };
-    let reference = Reference::parse_with_prefix(image, default_prefix).map_err(invalid)?;
-    if tag.is_empty() { Ok(reference) } else { reference.with_tag(tag).map_err(invalid) }
 }
 
 #[tonic::async_trait]
@@ -101,7 +88,7 @@ struct CallRecord {
     span: CallSpan,
     trace: TraceContext,
     arrival: Arrival,
-    image: Option<Reference>,
+    asked: Option<Asked>,
     progress: Progress,
     received: usize,
     sent: usize,
@@ -122,7 +109,7 @@ impl CallRecord {
             span,
             trace,
             arrival,
-            image: None,
+            asked: None,
             progress: Progress::default(),
             received: request.get_ref().resource_list.len(),
             sent: 0,
@@ -151,8 +138,8 @@ impl CallRecord {
         }
     }
 
-    fn image(&self) -> &str {
-        self.image.as_ref().map_or("", Reference::as_given)
+    fn image(&self) -> String {
+        self.asked.as_ref().map(Asked::to_string).unwrap_or_default()
     }
 }
 
@@ -160,7 +147,7 @@ impl Drop for CallRecord {
     fn drop(&mut self) {
         let elapsed: Duration = self.arrival.at.elapsed();
         let evaluator = self.progress.evaluator();
-        let function = self.image.as_ref().map_or("", Reference::name);
+        let function = self.asked.as_ref().map_or("", |asked| asked.image.name());
         self.metrics.call_ended(&EndedCall {
             function,
             evaluator,
@@ -170,7 +157,7 @@ impl Drop for CallRecord {
             sent: self.sent,
         });
         let mut span = std::mem::take(&mut self.span);
-        span.end(self.image(), evaluator, self.code, &self.message);
+        span.end(&self.image(), evaluator, self.code, &self.message);
         let milliseconds = elapsed.as_secs_f64() * 1e3;
         info!(
             function = self.image(),

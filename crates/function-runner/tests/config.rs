@@ -89,6 +89,48 @@ async fn a_mounted_config_map_is_followed_through_its_links() {
 }
 
 #[tokio::test]
+async fn a_constraint_in_place_of_a_tag_serves_all_tags_that_meet_it() {
+    let functions = Functions::new();
+    for name in ["exact", "range", "open", "any"] {
+        functions.write_executable(name, &format!("#!/bin/sh\necho {name} >&2; cat\n"));
+    }
+    functions.write_config(
+        "functions:
+- {function: any, images: ['example.com/f:*']}
+- {function: range, images: ['example.com/f:>=1.2, <2', 'example.com/f:~0.4']}
+- {function: open, images: [example.com/f:3.x]}
+- {function: exact, images: [example.com/f:v1.5.0, example.com/f:v0.4, 'example.com/f:~0.4']}
+- {function: any, images: ['example.com/f:~~1']}
+",
+    );
+    let server = runner(&functions).start();
+    let client = server.client().await;
+    for (tag, expected) in [
+        ("v1.5.0", "exact"),
+        ("1.5.0", "range"),
+        ("v1.9", "range"),
+        ("v2.0.0", "any"),
+        ("v1.9.0-rc.1", "any"),
+        ("v0.4", "exact"),
+        ("v0.4.1", "range"),
+        ("v3.1.4", "open"),
+        ("latest", "any"),
+    ] {
+        let image = format!("example.com/f:{tag}");
+        let answer = within_patience(client.evaluate(&image, EMPTY.into(), CallOptions::default())).await;
+        assert_eq!(String::from_utf8_lossy(&answer.unwrap().log).trim(), expected, "{tag}");
+    }
+    let log = server.log();
+    for expected in [
+        r#"image example.com/f:~0.4 is listed twice: function "range" serves it, its entry under "exact""#,
+        r#"an image of function "any" is left out: it is no tag either: invalid version constraint"#,
+        "images=6 problems=2",
+    ] {
+        assert!(log.contains(expected), "{expected:?} is not in:\n{log}");
+    }
+}
+
+#[tokio::test]
 async fn a_broken_edit_keeps_the_old_configuration_and_shows_in_log_and_metric() {
     let functions = Functions::new().with_script("echo", "cat");
     let server = runner(&functions).metrics().start();
@@ -159,7 +201,7 @@ fn the_index_finds_tags_digests_and_bare_names() {
     let text =
         format!("functions:\n- {{function: f, images: ['example.com/a:v1', '{digest}', 'bare:v1']}}\n");
     let (index, _) = ConfigFile::parse(text.as_bytes()).unwrap().index(Path::new("/f"), "example.org/fn");
-    assert_eq!(index.len(), 3);
+    assert_eq!(index.executables.len(), 3);
     for (image, known) in [
         ("example.com/a:v1", true),
         ("example.com/a:v2", false),
@@ -167,7 +209,11 @@ fn the_index_finds_tags_digests_and_bare_names() {
         ("example.com/pinned", false),
         ("example.org/fn/bare:v1", true),
     ] {
-        assert_eq!(index.lookup(&Reference::parse(image).unwrap()).is_some(), known, "{image}");
+        assert_eq!(
+            index.executables.find(&Reference::parse(image).unwrap(), None).is_some(),
+            known,
+            "{image}"
+        );
     }
 }
 
@@ -184,7 +230,7 @@ fn the_configurations_of_the_original_parse_with_all_their_images() {
         let images =
             text.lines().filter(|line| line.trim_start().starts_with("- ") && line.contains('/')).count();
         let (index, problems) = ConfigFile::read(&path).unwrap().index(Path::new("/nonexistent"), "");
-        assert_eq!(index.len(), images, "{generation}: {problems:?}");
+        assert_eq!(index.executables.len(), images, "{generation}: {problems:?}");
         assert!(problems.iter().all(|problem| problem.to_string().contains("is missing")), "{problems:?}");
     }
 }
@@ -224,10 +270,10 @@ fn the_follower_tells_what_became_of_the_file() {
     assert_eq!(follower.look(), Look::Same);
     fs::write(&path, config("v1")).unwrap();
     assert_eq!((follower.look(), follower.look()), (Look::Replaced, Look::Same));
-    assert_eq!(routing.index().len(), 1);
+    assert_eq!(routing.index().executables.len(), 1);
     fs::write(&path, "functions: {").unwrap();
     assert_eq!((follower.look(), follower.look()), (Look::Kept, Look::Same));
-    assert_eq!(routing.index().len(), 1);
+    assert_eq!(routing.index().executables.len(), 1);
 }
 
 /// Pieces of which configurations are made, so that chance comes further than the first byte.
@@ -257,6 +303,8 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         b"..",
         b"/",
         b"example.com/f:v1",
+        b"example.com/f:~1",
+        b":>=1 <2 || *",
         b"\xff",
         b"\0",
         b"\t",
@@ -288,8 +336,8 @@ proptest! {
         let text = format!("functions: [{{function: {name:?}, images: ['example.com/f:v1']}}]");
         if let Ok(file) = ConfigFile::parse(text.as_bytes()) {
             let (index, _) = file.index(Path::new("/functions"), "");
-            if let Some(route) = index.lookup(&Reference::parse("example.com/f:v1").unwrap()) {
-                let path = &route.executable.as_ref().unwrap().path;
+            if let Some(found) = index.executables.find(&Reference::parse("example.com/f:v1").unwrap(), None) {
+                let path = &found.value.path;
                 prop_assert!(path.starts_with("/functions") && path != Path::new("/functions"));
                 prop_assert!(!path.components().any(|part| part.as_os_str() == ".."));
             }

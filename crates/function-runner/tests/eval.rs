@@ -87,6 +87,21 @@ fn a_failure_is_readable_and_exits_with_1() {
 }
 
 #[test]
+fn images_that_are_not_allowed_are_refused_here_too() {
+    let functions = functions();
+    let flags = with(&functions.flags(), &[&image("echo"), "--allowed-images=example.com/echo"]);
+    assert_eq!(eval(&flags, &[], EMPTY).status.code(), Some(0));
+    let flags = with(&functions.flags(), &[&image("echo"), "--allowed-images=example.com/ech,example.org"]);
+    let output = eval(&flags, &[], EMPTY);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("PermissionDenied: image \"example.com/echo:v1\" is refused: "), "{told}");
+    let output = eval(&with(&functions.flags(), &[&image("echo"), "--allowed-images=ech*"]), &[], EMPTY);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--allowed-images"));
+}
+
+#[test]
 fn a_long_error_of_a_service_arrives_whole() {
     let functions = Functions::new().with_script(
         "chatty",

@@ -231,7 +231,7 @@ async fn a_storm_of_calls_leaves_no_process_no_folder_and_no_wrong_answer() {
     eventually("no folder is left", || is_empty(scratch.path()));
     let ended = |code: &str| server.log().matches(&format!(" code={code} ")).count();
     eventually("every good call is logged", || ended("Ok") == CALLS.div_ceil(3));
-    let known = ["Ok", "Cancelled", "DeadlineExceeded"].map(ended).iter().sum();
+    let known: usize = ["Ok", "Cancelled", "DeadlineExceeded"].map(ended).iter().sum();
     assert_eq!(server.log().matches(" call function=").count(), known, "calls ended otherwise");
     assert!(call(&client, "echo", Bytes::from(EMPTY)).await.is_ok());
 }

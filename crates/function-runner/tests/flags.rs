@@ -106,12 +106,22 @@ const VALUED: &[(&str, &str, &str, &str)] = &[
     ("max-concurrent-executions", "max_concurrent: 6", "4", "max_concurrent: 4"),
     ("max-queued-executions", "max_queued: 256", "0", "max_queued: 0"),
     ("exec-env", "inherited: []", "A,B", r#"inherited: ["A", "B"]"#),
+    ("image-refresh-interval", "refresh_interval: 600s", "90s", "refresh_interval: 90s"),
+    ("insecure-registries", "insecure: []", "a.example, b:5000", r#"insecure: ["a.example", "b:5000"]"#),
+    ("registry-mirrors", "mirrors: []", "docker.io=m.example/hub", "mirrors: [Mirror {"),
+    ("allowed-images", "allowed: AllowedImages([])", "ghcr.io/org", "allowed: AllowedImages([Prefix {"),
+    ("max-pods", "max_pods: None", "20", "max_pods: Some(20)"),
+    ("max-waiting-calls", "max_waiting_calls: 1000", "5", "max_waiting_calls: 5"),
+    ("pod-ready-timeout", "ready_timeout: 60s", "2m", "ready_timeout: 120s"),
+    ("pod-address", "address: Auto", "service", "address: Service"),
+    ("pod-address", "address: Auto", "pod", "address: Pod"),
 ];
 
 const SWITCHES: &[(&str, &str, &str)] = &[
     ("warm-up-pod-cache", "warm_up: true", "warm_up: false"),
     ("enable-private-registries", "private_registries: Some(", "private_registries: None"),
     ("enable-private-registries-tls", "tls_path: Some(", "tls_path: None"),
+    ("pin-digests", "pin_digests: true", "pin_digests: false"),
 ];
 
 /// Makes the values about private registries show in the settings.
@@ -155,7 +165,9 @@ fn every_switch_is_read_bare_and_with_a_value() {
         }
     }
     let defaults = format!("{:?}", read(&[]).unwrap());
-    assert!(defaults.contains("warm_up: true") && defaults.contains("private_registries: None"));
+    for expected in ["warm_up: true", "private_registries: None", "pin_digests: false"] {
+        assert!(defaults.contains(expected), "no {expected} in {defaults}");
+    }
 }
 
 #[test]
@@ -248,6 +260,12 @@ fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
         "--default-image-prefix=example.com/UPPER",
         "--exec-env=A=b",
         "--kubeconfig=/nonexistent/kubeconfig",
+        "--image-refresh-interval=0",
+        "--insecure-registries=a.example,http://b.example",
+        "--registry-mirrors=docker.io:m.example",
+        "--allowed-images=ghcr.io/org,ghcr.io/org/set-",
+        "--pod-address=node",
+        "--max-pods=-1",
         "--portt=1",
         "stray",
     ]);
@@ -255,7 +273,7 @@ fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
     assert!(output.stdout.is_empty());
     let told = text(&output.stderr);
     for expected in [
-        "15 mistakes",
+        "21 mistakes",
         r#"--port "70000": must be a whole number from 0 to 65535"#,
         r#"-log-level "9": must be a whole number from 0 to 5"#,
         r#"--log-format "xml": must be one of text, json"#,
@@ -268,6 +286,13 @@ fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
         r#"--default-image-prefix "example.com/UPPER": must be a registry and path"#,
         r#"--exec-env "A=b": must be names only"#,
         r#"--kubeconfig "/nonexistent/kubeconfig": must be a file that exists"#,
+        r#"--image-refresh-interval "0": must be a duration such as 30s, more than 0"#,
+        r#"--insecure-registries "a.example,http://b.example": must be hosts"#,
+        r#"--registry-mirrors "docker.io:m.example": "docker.io:m.example" is no mirror: there is no = in it"#,
+        r#"--allowed-images "ghcr.io/org,ghcr.io/org/set-": "ghcr.io/org/set-" is no prefix of images"#,
+        "or like ghcr.io/kptdev/set-* for part of a name",
+        r#"--pod-address "node": must be one of auto, service, pod"#,
+        r#"--max-pods "-1": must be a whole number from 0 to 1000000"#,
         "--portt: unknown flag; did you mean --port?",
         r#""stray": unexpected argument"#,
         "function-runner --help",
@@ -290,9 +315,11 @@ fn help_is_grouped_and_explains_every_flag() {
         }
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
-    let output = run(&["eval", "--help"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains("--address HOST:PORT"));
+    for (command, expected) in [("eval", "--address HOST:PORT"), ("explain", "explain IMAGE [flags]")] {
+        let output = run(&[command, "--help"]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains(expected), "{output:?}");
+    }
 }
 
 #[test]
@@ -311,7 +338,7 @@ fn an_unknown_command_names_those_there_are() {
     let output = run(&["evaluate"]);
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
-    assert!(told.contains("evaluate: no such command") && told.contains("eval, version"), "{told}");
+    assert!(told.contains("evaluate: no such command") && told.contains("eval, explain, version"), "{told}");
 }
 
 #[test]
@@ -331,6 +358,40 @@ fn a_cluster_needs_the_image_of_the_wrapper_server() {
         let disabled: Vec<&str> = arguments.iter().copied().chain(["--disable-runtimes=pod"]).collect();
         assert!(read_on(around, &disabled).is_ok());
     }
+}
+
+#[test]
+fn private_credentials_and_authority_are_used_when_the_flags_say_so() {
+    let options = |arguments: &[&str]| read(arguments).unwrap().registries.options();
+    let paths = ["--registry-auth-secret-path=/d.json", "--tls-secret-path=/t"];
+    let with = |flags: &[&str]| options(&[&paths[..], flags].concat()).private;
+    assert!(with(&[]).is_none());
+    // The authority alone is nobody's: it needs both.
+    assert!(with(&["--enable-private-registries-tls"]).is_none());
+    let private = with(&["--enable-private-registries"]).unwrap();
+    assert_eq!((private.keychain.path(), private.ca_folder), (Some(Path::new("/d.json")), None));
+    let private = with(&PRIVATE).unwrap();
+    assert_eq!(private.ca_folder.as_deref(), Some(Path::new("/t")));
+}
+
+#[test]
+fn proxies_are_those_of_the_environment() {
+    let variables = [("HTTPS_PROXY", "http://me:hidden@proxy.example:3128"), ("no_proxy", "a.example")];
+    let settings = read_on(&Around { variables: &variables, files: &[] }, &[]).unwrap();
+    let shown = format!("{:?}", settings.registries.options());
+    assert!(shown.contains(r#"Proxies { http: false, https: true, except: "a.example" }"#), "{shown}");
+    assert!(!format!("{settings:?}").contains("hidden"));
+}
+
+#[test]
+fn a_mirror_that_could_never_be_asked_is_a_mistake() {
+    let mirror = "--registry-mirrors=ghcr.io=m.example/ghcr,docker.io=m.example/hub";
+    let read = |allowed: &str| read(&[mirror, &format!("--allowed-images={allowed}")]);
+    for allowed in ["", "m.example", "ghcr.io/org,m.example/ghcr/org,m.example/h*"] {
+        assert_eq!(read(allowed).unwrap().registries.mirrors.len(), 2, "{allowed}");
+    }
+    let told = read("ghcr.io/org,m.example/hub/org").unwrap_err().to_string();
+    assert!(told.contains("m.example/ghcr is not under --allowed-images"), "{told}");
 }
 
 #[test]
@@ -377,6 +438,7 @@ fn mistakes_in_the_telemetry_variables_are_told_with_what_is_accepted() {
 fn the_tables_of_flags_are_sound() {
     assert_eq!(args::SERVER.defects(), Vec::<String>::new());
     assert_eq!(args::EVAL.defects(), Vec::<String>::new());
+    assert_eq!(args::EXPLAIN.defects(), Vec::<String>::new());
 }
 
 #[test]

@@ -157,9 +157,12 @@ async fn the_third_field_of_a_request_is_the_tag() {
     }
     let unknown = send_raw(&channel, EVALUATE, request("example.com/echo:v1", "v2")).await.unwrap_err();
     assert_eq!(unknown.message(), r#"function "example.com/echo:v2" not found"#);
-    let invalid =
-        send_raw(&channel, EVALUATE, request("example.com/echo:v1", "not a tag")).await.unwrap_err();
-    assert_eq!(invalid.code(), Code::InvalidArgument, "{invalid}");
+    for tag in ["not a tag", ">=", "v1@sha256:0"] {
+        let invalid = send_raw(&channel, EVALUATE, request("example.com/echo:v1", tag)).await.unwrap_err();
+        assert_eq!(invalid.code(), Code::InvalidArgument, "{invalid}");
+        assert!(invalid.message().contains("neither a tag nor a version constraint"), "{invalid}");
+        assert!(invalid.message().contains("right ones look like ~0.4"), "{invalid}");
+    }
 }
 
 #[tokio::test]

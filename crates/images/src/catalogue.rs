@@ -39,12 +39,16 @@ pub struct Image {
     pub description: &'static str,
     /// What it starts.
     pub entrypoint: &'static str,
+    /// The arguments it is started with where nobody gives others.
+    pub arguments: &'static [&'static str],
     /// The folder it starts in.
     pub folder: &'static str,
     /// The ports it listens on.
     pub ports: &'static [u16],
     /// Its files, from below.
     pub layers: Vec<Arc<Packed>>,
+    /// Whether it is for our own tests only, and not part of what we ship.
+    pub for_tests: bool,
 }
 
 /// The programs that go into the images.
@@ -56,14 +60,16 @@ pub struct Programs {
     pub wrapper_server: Program,
     /// The example function.
     pub set_owner: Program,
+    /// The function of the cluster tests.
+    pub test_function: Program,
 }
 
 impl Programs {
     /// The machine that all of them are for.
     pub fn architecture(&self) -> anyhow::Result<&'static str> {
-        let Self { function_runner, wrapper_server, set_owner } = self;
+        let Self { function_runner, wrapper_server, set_owner, test_function } = self;
         let first = function_runner.architecture;
-        [wrapper_server, set_owner]
+        [wrapper_server, set_owner, test_function]
             .iter()
             .all(|program| program.architecture == first)
             .then_some(first)
@@ -78,18 +84,21 @@ pub fn images(programs: &Programs, roots: Vec<u8>, time: Timestamp) -> io::Resul
     let example = example(&runner, programs);
     let wrapper = wrapper(&base, programs);
     let set_owner = base.above("the function").program("set-owner", &programs.set_owner.bytes);
+    let test_function = base.above("the function").program("test-function", &programs.test_function.bytes);
     // Each once: images share what they have in common.
-    let [base, runner, example, wrapper, set_owner] =
-        [base, runner, example, wrapper, set_owner].map(|layer| layer.pack(time));
+    let [base, runner, example, wrapper, set_owner, test_function] =
+        [base, runner, example, wrapper, set_owner, test_function].map(|layer| layer.pack(time));
     let (base, runner) = (base?, runner?);
 
     let function_runner = Image {
         name: "function-runner",
         description: "Evaluates KRM functions for Porch over gRPC",
         entrypoint: "/home/nonroot/server",
+        arguments: &[],
         folder: "/home/nonroot",
         ports: &[9445, 9464],
         layers: vec![base.clone(), runner.clone()],
+        for_tests: false,
     };
     let function_runner_example = Image {
         name: "function-runner-example",
@@ -101,19 +110,55 @@ pub fn images(programs: &Programs, roots: Vec<u8>, time: Timestamp) -> io::Resul
         name: "wrapper-server",
         description: "Evaluates the KRM function of the image it is copied into, for the function runner",
         entrypoint: "/home/nonroot/wrapper-server/wrapper-server",
+        arguments: &[],
         folder: "/home/nonroot",
         ports: &[9446, 9464],
         layers: vec![base.clone(), wrapper?],
+        for_tests: false,
     };
     let set_owner = Image {
         name: "set-owner",
         description: "An example of a KRM function: writes an owner into every resource",
         entrypoint: "/set-owner",
+        arguments: &[],
         folder: "/",
         ports: &[],
-        layers: vec![base, set_owner?],
+        layers: vec![base.clone(), set_owner?],
+        for_tests: false,
     };
-    Ok(vec![function_runner, wrapper_server, set_owner, function_runner_example])
+    let mut images = vec![function_runner, wrapper_server, set_owner, function_runner_example];
+    images.extend(for_tests(vec![base, test_function?]));
+    Ok(images)
+}
+
+/// Functions of the cluster tests, which are no part of what we ship.
+fn for_tests(layers: Vec<Arc<Packed>>) -> [Image; 3] {
+    let function = Image {
+        name: "test-function",
+        description: "A KRM function for tests: behaves as it is told to",
+        entrypoint: "/test-function",
+        arguments: &[],
+        folder: "/",
+        ports: &[],
+        layers,
+        for_tests: true,
+    };
+    let layers = || function.layers.clone();
+    let crashing = Image {
+        name: "test-function-crashing",
+        description: "A KRM function for tests: crashes at once",
+        arguments: &["crash"],
+        layers: layers(),
+        ..function
+    };
+    let missing = Image {
+        name: "test-function-missing",
+        description: "An image for tests whose function is not in it",
+        entrypoint: "/missing",
+        layers: layers(),
+        ..function
+    };
+    [function, crashing, missing]
 }
 
 /// Below all images: users, certificate authorities, a place for temporary files.

@@ -99,6 +99,7 @@ fn config(image: &Image, architecture: &str, labels: &Value, time: Timestamp) ->
             "ExposedPorts": ports,
             "Env": [format!("PATH={PATH}")],
             "Entrypoint": [image.entrypoint],
+            "Cmd": image.arguments,
             "WorkingDir": image.folder,
             "Labels": labels,
         },

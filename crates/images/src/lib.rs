@@ -41,6 +41,7 @@ pub fn build(order: &Order) -> anyhow::Result<Vec<Written>> {
         function_runner: program("function-runner")?,
         wrapper_server: program("wrapper-server")?,
         set_owner: program("set-owner")?,
+        test_function: program("test-function")?,
     };
     let architecture = programs.architecture()?;
     let roots = roots::read(&order.roots)?;

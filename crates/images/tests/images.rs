@@ -32,7 +32,7 @@ fn built_twice_they_have_the_same_digests() {
     let one = images::build(&stand_ins(first.path())).unwrap();
     let other = images::build(&stand_ins(second.path())).unwrap();
     assert_eq!(digests(&one), digests(&other));
-    assert_eq!(one.len(), 4);
+    assert_eq!(one.len(), 7);
     // Into the folder where they are already, too.
     assert_eq!(digests(&images::build(&stand_ins(first.path())).unwrap()), digests(&one));
     let order = images::Order {
@@ -74,6 +74,8 @@ fn each_is_a_whole_layout_with_both_tags() {
             assert_eq!(config["architecture"], "amd64");
             assert_eq!(config["config"]["User"], "10001:10001");
             assert!(config["config"]["Env"][0].as_str().unwrap().ends_with(":/bin"));
+            let crashes = image.name == "test-function-crashing";
+            assert_eq!(config["config"]["Cmd"].as_array().unwrap().len(), usize::from(crashes));
             let labels = &config["config"]["Labels"];
             assert_eq!(labels["org.opencontainers.image.title"], image.name);
             assert_eq!(labels["org.opencontainers.image.revision"], "0123456789abcdef");

@@ -295,11 +295,11 @@ fn the_service_accepts_the_flags_and_variables() {
     for overlay in OVERLAYS {
         let components = components_of(overlay);
         let components: Vec<_> = components.iter().map(String::as_str).collect();
-        let Settings { serving, exec, pod, .. } = settings(&components);
+        let Settings { serving, exec, pod, registries, .. } = settings(&components);
         assert!(exec.is_some(), "{overlay}");
         assert_eq!(pod.is_none(), overlay == "exec-only", "{overlay}");
         assert_eq!(serving.max_connection_age.is_some(), overlay == "replicas", "{overlay}");
-        let registries = pod.and_then(|pod| pod.private_registries);
+        let registries = registries.private_registries;
         assert_eq!(registries.is_some(), overlay.starts_with("private-registry"), "{overlay}");
         let trust = registries.and_then(|registries| registries.tls_path);
         assert_eq!(trust.is_some(), overlay == "private-registry-tls", "{overlay}");
@@ -308,7 +308,7 @@ fn the_service_accepts_the_flags_and_variables() {
 
 #[test]
 fn secrets_are_mounted_where_the_flags_look_for_them() {
-    let registries = settings(&["private-registry", "private-registry-tls"]).pod.unwrap().private_registries;
+    let registries = settings(&["private-registry", "private-registry-tls"]).registries.private_registries;
     let registries = registries.unwrap();
     let mount = |component: &str| {
         let patch = read(&deploy().join("components").join(component).join("mount.yaml")).remove(0);

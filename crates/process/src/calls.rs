@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use rustix::process::Pid;
 use tokio::sync::Notify;
 
+use crate::memory::Memory;
 use crate::scratch::{self, PrivateFolder};
 
 /// The environment variable that marks every process of a call.
@@ -33,6 +34,8 @@ pub(crate) struct Calls {
     sweeps_asked: AtomicU64,
     /// There is something for the sweeper to do.
     pub(crate) work: Notify,
+    /// What calls have to share.
+    pub(crate) memory: Memory,
 }
 
 impl Calls {
@@ -46,6 +49,7 @@ impl Calls {
             spare: Mutex::default(),
             sweeps_asked: AtomicU64::new(0),
             work: Notify::new(),
+            memory: Memory::own(),
         }
     }
 

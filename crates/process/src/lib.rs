@@ -12,6 +12,7 @@ mod descriptors;
 mod fair;
 mod kill;
 mod log;
+mod memory;
 mod outcome;
 mod procfs;
 mod program;

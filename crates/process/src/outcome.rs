@@ -36,6 +36,11 @@ impl Exit {
     pub fn success(self) -> bool {
         self == Self::Code(0)
     }
+
+    /// Whether it was killed, or is a shell that tells so of its last command.
+    pub(crate) fn killed(self) -> bool {
+        matches!(self, Self::Signal(9) | Self::Code(137))
+    }
 }
 
 impl fmt::Display for Exit {
@@ -119,16 +124,32 @@ pub enum RunError {
         /// What it had written to standard error until then.
         log: Log,
     },
+    /// The kernel killed it because its control group, or the machine, had no memory left.
+    #[error("it ran out of memory: the kernel killed it{}", limit_in_words(*limit))]
+    OutOfMemory {
+        /// What the group, this process and all functions together, may use at most, in bytes; if anything.
+        limit: Option<u64>,
+        /// What it had written to standard error until then.
+        log: Log,
+    },
 }
 
 impl RunError {
     /// The log of a function that had started.
     pub fn log(&self) -> Option<&Log> {
         match self {
-            Self::TimedOut { log, .. } | Self::OutputTooLarge { log, .. } => Some(log),
+            Self::TimedOut { log, .. } | Self::OutputTooLarge { log, .. } | Self::OutOfMemory { log, .. } => {
+                Some(log)
+            }
             Self::Start { .. } | Self::Folder { .. } | Self::Watch { .. } => None,
         }
     }
+}
+
+fn limit_in_words(limit: Option<u64>) -> String {
+    limit.map_or_else(String::new, |bytes| {
+        format!(", its container is limited to {} MiB for all that runs in it", bytes >> 20)
+    })
 }
 
 fn start_remedy(source: &io::Error) -> &'static str {
@@ -153,6 +174,8 @@ mod tests {
         assert_eq!(Exit::Signal(9).to_string(), "signal: killed");
         assert_eq!(Exit::Signal(11).to_string(), "signal: segmentation fault");
         assert_eq!(Exit::Signal(40).to_string(), "signal: signal 40");
+        assert!(Exit::Signal(9).killed() && Exit::Code(137).killed());
+        assert!(!Exit::Signal(15).killed() && !Exit::Code(9).killed());
         assert!(Exit::Code(0).success() && !Exit::Code(1).success() && !Exit::Signal(9).success());
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn run(
     }
     let (own, ends) = streams::pipes(input.len())
         .map_err(|source| RunError::Start { program: program.path.clone(), source })?;
+    let kills = calls.memory.kills();
     let call = Call::start(calls, program, ends, cancellation)?;
     let lost = |source| RunError::Watch { program: program.path.clone(), source };
     let watch = call.watch();
@@ -40,6 +41,10 @@ pub(crate) fn run(
         End::Exited => {
             let exit = call.finish().map_err(lost)?;
             let (output, log) = streams.finish();
+            // A cancelled call was killed by us.
+            if exit.killed() && !cancellation.is_cancelled() && calls.memory.claim_kill(kills) {
+                return Err(RunError::OutOfMemory { limit: calls.memory.limit(), log });
+            }
             Ok(Finished { output, log, exit, elapsed: begun.elapsed() })
         }
         End::TimedOut => {
@@ -115,17 +120,82 @@ fn wait(watch: Option<&ExitWatch>, streams: &Streams, patience: Option<Instant>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::tests::Files;
     use crate::{Environment, Exit, Folder};
+
+    fn shell(script: &str) -> Program {
+        Program {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            environment: Environment::Inherited,
+            folder: Folder::None,
+        }
+    }
+
+    const LIMITS: Limits = Limits { deadline: None, max_output: 1000, max_log: 1000 };
+
+    /// Calls whose group is these files.
+    fn calls_of(files: &Files) -> Arc<Calls> {
+        let mut calls = Calls::new();
+        calls.memory = files.second_version();
+        Arc::new(calls)
+    }
+
+    /// A script that does what the kernel would: counts a kill.
+    fn counting(files: &Files, count: u64, then: &str) -> Program {
+        let events = files.path("memory.events");
+        shell(&format!("echo oom_kill {count} > {}; echo word >&2; {then}", events.display()))
+    }
+
+    #[test]
+    fn a_killed_function_ran_out_of_memory_only_if_the_kernel_counted_it() {
+        let files = Files::new();
+        let calls = calls_of(&files);
+        let run = |program: &Program| run(&calls, program, Bytes::new(), &LIMITS, &Cancellation::default());
+        for (count, then) in [(1, "kill -9 $$"), (2, "exit 137")] {
+            let error = run(&counting(&files, count, then)).unwrap_err();
+            assert_eq!(error.log().unwrap().to_bytes().as_ref(), b"word\n");
+            let expected = "it ran out of memory: the kernel killed it, \
+                            its container is limited to 64 MiB for all that runs in it";
+            assert_eq!(error.to_string(), expected);
+        }
+        for (count, then, exit) in [
+            (2, "kill -9 $$", Exit::Signal(9)),
+            (2, "exit 137", Exit::Code(137)),
+            (3, "exit 3", Exit::Code(3)),
+            (4, "kill -15 $$", Exit::Signal(15)),
+            (5, "exit 0", Exit::Code(0)),
+            (5, "kill -9 $$", Exit::Signal(9)),
+        ] {
+            assert_eq!(run(&counting(&files, count, then)).unwrap().exit, exit, "{count} {then}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_we_killed_takes_no_kill_from_another() {
+        let files = Files::new();
+        let calls = calls_of(&files);
+        let cancellation = Cancellation::default();
+        let guard = cancellation.clone().guard();
+        let program = counting(&files, 1, "sleep 600");
+        let finished = std::thread::scope(|scope| {
+            let call = scope.spawn(|| run(&calls, &program, Bytes::new(), &LIMITS, &cancellation));
+            let begun = Instant::now();
+            while calls.memory.kills() != Some(1) {
+                assert!(begun.elapsed() < Duration::from_secs(20), "not started");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            drop(guard);
+            call.join().unwrap().unwrap()
+        });
+        assert_eq!(finished.exit, Exit::Signal(9));
+        assert!(calls.memory.claim_kill(Some(0)));
+    }
 
     #[test]
     fn without_a_pidfd_the_exit_is_noticed_all_the_same() {
         let calls = Arc::new(Calls::new());
-        let program = Program {
-            path: "/bin/sh".into(),
-            arguments: vec!["-c".into(), "sleep 0.1; exit 3".into()],
-            environment: Environment::Inherited,
-            folder: Folder::None,
-        };
+        let program = shell("sleep 0.1; exit 3");
         for deadline in [None, Some(Instant::now() + Duration::from_secs(20))] {
             let cancellation = Cancellation::default();
             let (own, ends) = streams::pipes(0).unwrap();

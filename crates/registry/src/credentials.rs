@@ -8,11 +8,12 @@ mod helper;
 mod key;
 mod login;
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use answers::Answers;
 use config::Source;
@@ -38,6 +39,8 @@ pub struct Keychain {
 struct Shared {
     file: ConfigFile,
     answers: Answers,
+    /// The helper programs that were found missing and told of.
+    missing: Mutex<HashSet<String>>,
     /// Where helper programs are looked for, if not in `PATH`.
     helper_folders: Option<OsString>,
 }
@@ -65,8 +68,8 @@ impl Keychain {
     }
 
     fn new(path: PathBuf, helper_folders: Option<OsString>) -> Self {
-        let shared = Shared { file: ConfigFile::new(path), answers: Answers::new(), helper_folders };
-        Self { shared: Some(Arc::new(shared)) }
+        let (file, answers) = (ConfigFile::new(path), Answers::new());
+        Self { shared: Some(Arc::new(Shared { file, answers, missing: Mutex::default(), helper_folders })) }
     }
 
     /// The file that is asked, if any.
@@ -75,6 +78,9 @@ impl Keychain {
     }
 
     /// The login for an image, `None` if it is to be asked for anonymously.
+    ///
+    /// A helper program that is not installed is passed over. It is an error only if no other login is found,
+    /// and [one to do without](KeychainError::is_missing_helper): the image may be public.
     pub async fn lookup(&self, image: &Reference) -> Result<Option<Login>, KeychainError> {
         match &self.shared {
             Some(shared) => shared.lookup(image).await,
@@ -98,6 +104,7 @@ impl Shared {
         let server = key::server_address(image);
         let mut name_in_store = None;
         let mut has_helper = false;
+        let mut missing = None;
         for entry in config.entries_for(image) {
             let broken =
                 |problem| KeychainError::Entry { file: self.path(), entry: entry.key.clone(), problem };
@@ -105,10 +112,14 @@ impl Shared {
                 Source::Here(login) => return Ok(Some(login.clone().found_in(&entry.key))),
                 Source::Helper(helper) => {
                     has_helper = true;
-                    let login = self.ask(helper, server).await?;
-                    if let Some(login) = login {
-                        let entry = format!("{} (credHelpers, {})", entry.key, helper.program());
-                        return Ok(Some(login.found_in(&entry)));
+                    match self.ask(helper, server).await {
+                        Ok(Some(login)) => {
+                            let entry = format!("{} (credHelpers, {})", entry.key, helper.program());
+                            return Ok(Some(login.found_in(&entry)));
+                        }
+                        Ok(None) => {}
+                        Err(error) if error.is_missing_helper() => missing = Some(error),
+                        Err(error) => return Err(error),
                     }
                 }
                 // The store knows the login by the name under which it was put there.
@@ -118,7 +129,9 @@ impl Shared {
                 Source::Store => {}
             }
         }
-        let Some(store) = config.store().filter(|_| !has_helper) else { return Ok(None) };
+        let Some(store) = config.store().filter(|_| !has_helper) else {
+            return missing.map_or(Ok(None), Err);
+        };
         let store = store.as_ref().map_err(|problem| KeychainError::Entry {
             file: self.path(),
             entry: "credsStore".to_owned(),
@@ -132,12 +145,20 @@ impl Shared {
     async fn ask(&self, helper: &Helper, server: &str) -> Result<Option<Login>, KeychainError> {
         let path = if self.helper_folders.is_none() { env::var_os("PATH") } else { None };
         let folders = self.helper_folders.as_deref().or(path.as_deref()).unwrap_or(OsStr::new(""));
-        self.answers.get(helper, server, folders).await.map_err(|problem| KeychainError::Helper {
-            file: self.path(),
-            program: helper.program().to_owned(),
-            server: server.to_owned(),
-            problem,
-        })
+        let answer =
+            self.answers.get(helper, server, folders).await.map_err(|problem| KeychainError::Helper {
+                file: self.path(),
+                program: helper.program().to_owned(),
+                server: server.to_owned(),
+                problem,
+            });
+        if let Err(error) = &answer
+            && error.is_missing_helper()
+            && self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(helper.program().to_owned())
+        {
+            tracing::warn!(cause = %error, "images whose login it may have are asked for anonymously");
+        }
+        answer
     }
 
     fn path(&self) -> PathBuf {

@@ -1,7 +1,5 @@
 //! What can go wrong between us and a registry, told so that a person knows what to fix.
 
-use std::fmt;
-
 /// How much of a registry's own words an error repeats, in characters.
 const LONGEST_WORDS: usize = 400;
 
@@ -44,21 +42,13 @@ impl RegistryErrorKind {
 
 /// Why an image's metadata or tags cannot be had. Never holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read image {image:?}: {problem}{}; {remedy}", Said(said.as_deref()))]
+#[error("cannot read image {image:?}: {}", self.explanation())]
 pub struct RegistryError {
     kind: RegistryErrorKind,
     image: String,
     problem: String,
     said: Option<String>,
     remedy: String,
-}
-
-struct Said<'a>(Option<&'a str>);
-
-impl fmt::Display for Said<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |said| write!(formatter, " (the registry says: {said})"))
-    }
 }
 
 impl RegistryError {
@@ -81,6 +71,12 @@ impl RegistryError {
     /// The image as it was asked for.
     pub fn image(&self) -> &str {
         &self.image
+    }
+
+    /// What went wrong, the registry's words and the remedy, without the image.
+    pub fn explanation(&self) -> String {
+        let said = self.said().map(|said| format!(" (the registry says: {said})")).unwrap_or_default();
+        format!("{}{said}; {}", self.problem, self.remedy)
     }
 
     /// What went wrong, without the registry's words and the remedy.

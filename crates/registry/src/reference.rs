@@ -7,10 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The registry of references that name none.
-const DOCKER_HUB: &str = "docker.io";
+pub(crate) const DOCKER_HUB: &str = "docker.io";
 /// Its name of old, still found in configuration files. `registry-1.docker.io` is left alone: it is the
 /// address of Docker Hub's API and not a name for it, and nodes treat it as a registry of its own.
-const DOCKER_HUB_OF_OLD: &str = "index.docker.io";
+pub(crate) const DOCKER_HUB_OF_OLD: &str = "index.docker.io";
 /// Where Docker Hub keeps the images without an owner.
 const DOCKER_HUB_OFFICIAL: &str = "library";
 /// The tag of references without tag and digest.
@@ -150,6 +150,16 @@ impl Reference {
         Self::parse_with_prefix("name", default_prefix).map(|_| ())
     }
 
+    /// Whether a text is a tag.
+    pub fn check_tag(tag: &str) -> Result<(), InvalidReference> {
+        check_tag(tag).map_err(|problem| InvalidReference::new(tag, problem))
+    }
+
+    /// Whether a text is the host of a registry, with or without port, as in `registry.example:5000`.
+    pub fn check_registry(registry: &str) -> Result<(), InvalidReference> {
+        check_registry(registry).map_err(|problem| InvalidReference::new(registry, problem))
+    }
+
     /// The registry's host, with its port if it has one: `docker.io`, `localhost:5000`, `[::1]:5000`.
     pub fn registry(&self) -> &str {
         self.full_name.get(..self.registry_length).unwrap_or_default()
@@ -204,6 +214,17 @@ impl Reference {
             None => (':', self.tag().unwrap_or(DEFAULT_TAG)),
         };
         ImageKey(format!("{}{separator}{part}", self.full_name))
+    }
+
+    /// The same name without tag and digest, for whoever means all of its images. Alone it means `latest`.
+    #[must_use]
+    pub fn without_version(&self) -> Self {
+        Self {
+            given: self.given.get(..self.given_name_length).unwrap_or_default().to_owned(),
+            tag: None,
+            digest: None,
+            ..self.clone()
+        }
     }
 
     /// The same name with this tag and no digest, which would overrule the tag.
@@ -373,7 +394,7 @@ fn is_lower_hex(text: &str) -> bool {
 }
 
 /// Text fit for an error message: in quotes, without control characters, shortened.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS) {
         Some((end, _)) => format!("{:?}", text.get(..end).unwrap_or_default().to_owned() + "…"),
         None => format!("{text:?}"),

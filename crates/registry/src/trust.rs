@@ -2,6 +2,7 @@
 //! anyone.
 
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use tokio::io::AsyncReadExt;
+use tokio::task::spawn_blocking;
 
 /// The names of the authority's file within its folder, in the order tried: those of Kubernetes' secrets.
 const AUTHORITY_FILES: [&str; 2] = ["ca.crt", "ca.pem"];
@@ -100,21 +101,15 @@ impl AuthorityFolder {
         for name in AUTHORITY_FILES {
             let path = self.0.join(name);
             let file = path.display().to_string();
-            let unreadable = |error: std::io::Error| AuthorityError::Unreadable {
-                file: file.clone(),
-                cause: error.to_string(),
-            };
-            let opened = match tokio::fs::File::open(&path).await {
-                Ok(opened) => opened,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(unreadable(error)),
-            };
-            let mut text = Vec::new();
-            opened.take(LARGEST_AUTHORITY_FILE + 1).read_to_end(&mut text).await.map_err(unreadable)?;
-            if text.len() as u64 > LARGEST_AUTHORITY_FILE {
-                return Err(AuthorityError::TooLarge { file });
+            let read = spawn_blocking(move || files::read(&path, LARGEST_AUTHORITY_FILE)).await;
+            match read.unwrap_or_else(|error| Err(io::Error::other(error.to_string()))) {
+                Ok((text, _)) => return Ok((file, text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    return Err(AuthorityError::TooLarge { file });
+                }
+                Err(error) => return Err(AuthorityError::Unreadable { file, cause: error.to_string() }),
             }
-            return Ok((file, text));
         }
         Err(AuthorityError::NoFile { folder: self.0.display().to_string() })
     }

@@ -11,6 +11,7 @@
 mod functions;
 mod leftovers;
 mod processes;
+pub mod registry;
 mod server;
 
 pub use functions::{Functions, resource_list};

@@ -7,6 +7,9 @@ use tonic::{
     Request, Status,
     transport::{Channel, Endpoint},
 };
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 
 use crate::{
     TraceContext,
@@ -41,6 +44,7 @@ pub fn endpoint(address: &str) -> Result<Endpoint, tonic::transport::Error> {
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: FunctionEvaluatorClient<Channel>,
+    health: HealthClient<Channel>,
 }
 
 /// What may accompany a call.
@@ -55,10 +59,18 @@ pub struct CallOptions {
 impl Client {
     /// A client over `channel` that sends and takes at most `limit` bytes.
     pub fn new(channel: Channel, limit: usize) -> Self {
+        let health = HealthClient::new(channel.clone());
         let inner = FunctionEvaluatorClient::new(channel)
             .max_encoding_message_size(limit)
             .max_decoding_message_size(limit);
-        Self { inner }
+        Self { inner, health }
+    }
+
+    /// Whether the service says that it wants calls.
+    pub async fn is_serving(&self) -> Result<bool, Status> {
+        let question = HealthCheckRequest { service: String::new() };
+        let answer = self.health.clone().check(question).await?;
+        Ok(answer.into_inner().status() == ServingStatus::Serving)
     }
 
     /// Runs the function `image` over `resource_list`.

@@ -103,6 +103,12 @@ pub enum Failure {
         /// The registry's words.
         cause: String,
     },
+    /// Something must be put right first: an image that cannot be used, a
+    /// template that is wrong, a pod that the cluster refuses.
+    Unusable {
+        /// What, why, and what to do.
+        cause: String,
+    },
     /// There is no pod to run the function in; the code is that of the cause.
     NoPod {
         /// The image asked for.
@@ -142,7 +148,7 @@ impl Failure {
             Self::Cancelled { .. } => Code::Cancelled,
             Self::Exhausted { .. } | Self::MessageTooLarge { .. } => Code::ResourceExhausted,
             Self::InvalidImage { .. } => Code::InvalidArgument,
-            Self::ImageMissing { .. } => Code::FailedPrecondition,
+            Self::ImageMissing { .. } | Self::Unusable { .. } => Code::FailedPrecondition,
             Self::ImageDenied { .. } => Code::PermissionDenied,
             Self::Unavailable { .. } => Code::Unavailable,
             Self::NoPod { cause, .. } => cause.code(),
@@ -164,6 +170,7 @@ impl Failure {
             Self::InvalidImage { .. } => "IMAGE_REFERENCE_INVALID",
             Self::ImageMissing { .. } => "IMAGE_MISSING",
             Self::ImageDenied { .. } => "IMAGE_DENIED",
+            Self::Unusable { .. } => "NEEDS_FIXING",
             Self::NoPod { .. } => "NO_POD",
             Self::Pod { .. } => "POD_FAILED",
             Self::Unavailable { .. } => "UNAVAILABLE",
@@ -204,6 +211,7 @@ impl Failure {
             | Self::Pod { image, .. } => Some(image),
             Self::MessageTooLarge { .. }
             | Self::InvalidImage { .. }
+            | Self::Unusable { .. }
             | Self::Unavailable { .. }
             | Self::Internal { .. } => None,
         }
@@ -277,9 +285,10 @@ impl Failure {
                     Start(status.message()),
                 ]
             }
-            Self::InvalidImage { cause } | Self::Unavailable { cause } | Self::Internal { cause } => {
-                vec![Start(cause)]
-            }
+            Self::InvalidImage { cause }
+            | Self::Unusable { cause }
+            | Self::Unavailable { cause }
+            | Self::Internal { cause } => vec![Start(cause)],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Code generated from `proto/evaluator.proto`.
+//! Code generated from the `proto` folder.
 
 #![allow(
     missing_debug_implementations,
@@ -10,5 +10,10 @@
 
 tonic::include_proto!("evaluator");
 
-/// The descriptors of the package, for reflection.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evaluator.descriptors"));
+/// What a function runner tells about its pods.
+pub mod pods {
+    tonic::include_proto!("functionrunner.v1");
+}
+
+/// The descriptors of all packages, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors"));

@@ -106,8 +106,41 @@ pub fn run_failure(image: &str, error: &RunError, timed_out: impl FnOnce(String)
             let cause = format!("{error}; --max-request-body-size sets that limit");
             Failure::Exhausted { image, cause, stderr }
         }
+        RunError::OutOfMemory { limit, .. } => {
+            // Where there is no limit, a larger one is of no use.
+            let remedy = if limit.is_some() { "limits" } else { "requests" };
+            let cause = format!("{error}; give the function more with resources.{remedy}.memory");
+            Failure::Exhausted { image, cause, stderr }
+        }
         RunError::Start { .. } | RunError::Folder { .. } | RunError::Watch { .. } => {
             Failure::NotStarted { image, cause: error.to_string() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn out_of_memory_is_told_with_its_limit_and_the_remedy() {
+        for (limit, expected) in [
+            (
+                Some(128 << 20),
+                "function \"x\" was not answered: it ran out of memory: the kernel killed it, \
+                 its container is limited to 128 MiB for all that runs in it; \
+                 give the function more with resources.limits.memory",
+            ),
+            (
+                None,
+                "function \"x\" was not answered: it ran out of memory: the kernel killed it; \
+                 give the function more with resources.requests.memory",
+            ),
+        ] {
+            let error = RunError::OutOfMemory { limit, log: Log::default() };
+            let failure = run_failure("x", &error, |_| Failure::Cancelled { image: String::new() });
+            assert_eq!(failure.message(), expected);
+            assert_eq!(failure.code(), tonic::Code::ResourceExhausted);
         }
     }
 }

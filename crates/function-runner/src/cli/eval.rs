@@ -20,6 +20,7 @@ use super::{complain, in_runtime};
 use crate::{
     args,
     evaluate::{Call, Chain, Progress},
+    policy::Policy,
     serve,
     settings::{self, ExecSettings, Logging, Machine, Surroundings},
     telemetry,
@@ -32,7 +33,7 @@ struct Evaluation {
     address: String,
     timeout: Option<Duration>,
     limit: usize,
-    default_prefix: String,
+    policy: Policy,
     exec: ExecSettings,
     logging: Logging,
 }
@@ -57,7 +58,10 @@ fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
         address: flags.get(&args::ADDRESS),
         timeout: (!timeout.is_zero()).then_some(timeout),
         limit: flags.get(&args::MAX_REQUEST_BODY_SIZE),
-        default_prefix: settings::read_prefix(&mut flags),
+        policy: Policy {
+            default_prefix: settings::read_prefix(&mut flags),
+            allowed: settings::read_allowed(&mut flags),
+        },
         exec: settings::read_exec(&mut flags, &Machine),
         logging: Logging {
             // A person wants the answer; warnings and worse are told beside it.
@@ -140,14 +144,14 @@ impl Evaluation {
 
     /// Evaluates in this process, with the evaluators of the service.
     async fn evaluate_here(self, input: Bytes) -> anyhow::Result<Result<Answer, Status>> {
-        let runtime = serve::start_exec(&self.exec, &self.default_prefix, self.limit)?;
-        let chain = Chain::default().with(runtime.evaluator);
-        let image = match crate::service::resolve(&self.image, "", &self.default_prefix) {
-            Ok(image) => image,
+        let asked = match self.policy.admit(&self.image, "") {
+            Ok(asked) => asked,
             Err(failure) => return Ok(Err(failure.into())),
         };
+        let runtime = serve::start_exec(&self.exec, &self.policy.default_prefix, self.limit)?;
+        let chain = Chain::default().with(runtime.evaluator);
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let call = Call::new(image, input, deadline, TraceContext::begin(), Progress::default());
+        let call = Call::new(asked, input, deadline, TraceContext::begin(), Progress::default());
         let result = chain.evaluate(&call).await;
         // Whatever the function left behind must not outlive us.
         let _ = tokio::time::timeout(Duration::from_secs(2), runtime.supervisor.idle()).await;

@@ -1,6 +1,8 @@
 //! The command line: the service itself, and commands for people.
 
 mod eval;
+mod explain;
+mod pods;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
@@ -21,10 +23,12 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let first = arguments.peek().and_then(|argument| argument.to_str());
     match first {
         Some("eval") => run(&args::EVAL, arguments.skip(1), eval::main),
+        Some("explain") => explain::main(arguments.skip(1)),
+        Some("pods") => run(&args::PODS, arguments.skip(1), pods::main),
         Some("version") => say(&version::line()),
         Some(word) if !word.starts_with('-') => {
             complain(&format!(
-                "function-runner {word}: no such command; there are: eval, version, or flags alone to serve"
+                "function-runner {word}: no such command; there are: eval, explain, pods, version, or flags alone to serve"
             ));
             ExitCode::from(USAGE)
         }

@@ -47,7 +47,7 @@ impl Chain {
             }
         }
         call.progress.nobody();
-        Err(Failure::NotFound { image: call.image.as_given().to_owned(), detail })
+        Err(Failure::NotFound { image: call.asked(), detail })
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     fn call(deadline: Option<Duration>) -> Call {
         let image = Reference::parse("example.com/f:v1").unwrap();
         Call::new(
-            image,
+            image.into(),
             Bytes::new(),
             deadline.map(|after| Instant::now() + after),
             TraceContext::begin(),

@@ -6,14 +6,8 @@ use process::{AcquireError, Environment, FairQueue, Folder, Limits, Program, Run
 use tokio::time::Instant;
 use wire::{Answer, Failure};
 
-use super::{Call, Evaluator, Stage};
+use super::{Call, Evaluator, Stage, head_start};
 use crate::routing::{Executable, Routing};
-
-/// How long before the call the function is given up: it takes a moment to end
-/// it, and what it wrote on stderr is to be told in time.
-fn head_start(remaining: Duration) -> Duration {
-    (remaining / 20).clamp(Duration::from_millis(2), Duration::from_millis(50))
-}
 
 /// Bounds of the exec runtime.
 #[derive(Debug, Clone)]
@@ -86,11 +80,11 @@ impl ExecEvaluator {
             folder: Folder::Working(self.scratch.clone()),
         };
         match self.supervisor.run(&program, call.resource_list.clone(), &limits).await {
-            Ok(finished) => wire::verdict(call.image.as_given(), finished).await,
+            Ok(finished) => wire::verdict(&call.asked(), finished).await,
             Err(RunError::Start { source, .. }) if is_absent(&source) => {
                 Err(Self::absent(call, executable, &source))
             }
-            Err(error) => Err(wire::run_failure(call.image.as_given(), &error, |stderr| {
+            Err(error) => Err(wire::run_failure(&call.asked(), &error, |stderr| {
                 if own_limit { self.too_slow(call, stderr) } else { call.timed_out(stderr) }
             })),
         }
@@ -100,7 +94,7 @@ impl ExecEvaluator {
         match error {
             AcquireError::TimedOut { .. } => call.timed_out(String::new()),
             AcquireError::Full { .. } => Failure::Exhausted {
-                image: call.image.as_given().to_owned(),
+                image: call.asked(),
                 cause: format!("{error}, or raise --max-queued-executions or --max-concurrent-executions"),
                 stderr: String::new(),
             },
@@ -110,7 +104,7 @@ impl ExecEvaluator {
     fn too_slow(&self, call: &Call, stderr: String) -> Failure {
         let cause =
             format!("the function ran longer than --function-timeout allows ({:?})", self.limits.timeout);
-        Failure::TimedOut { image: call.image.as_given().to_owned(), cause, stderr }
+        Failure::TimedOut { image: call.asked(), cause, stderr }
     }
 
     /// A configured executable that is not there is no failure of the call:
@@ -120,7 +114,7 @@ impl ExecEvaluator {
             "it is configured as the executable {}, which cannot be started: {source}",
             executable.path.display()
         );
-        Failure::NotFound { image: call.image.as_given().to_owned(), detail: Some(detail) }
+        Failure::NotFound { image: call.asked(), detail: Some(detail) }
     }
 }
 
@@ -132,10 +126,13 @@ impl Evaluator for ExecEvaluator {
 
     async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
         let index = self.routing.index();
-        let executable = index.lookup(&call.image).and_then(|route| route.executable.clone());
-        match executable {
-            Some(executable) => self.run(call, &executable).await,
-            None => Err(Failure::NotFound { image: call.image.as_given().to_owned(), detail: None }),
+        let Some(found) = index.executables.find(&call.image, call.constraint.as_ref()) else {
+            return Err(Failure::NotFound { image: call.asked(), detail: None });
+        };
+        // The tag is one of the configuration, so it is one.
+        match found.tag.and_then(|tag| call.image.with_tag(tag).ok()) {
+            Some(image) => self.run(&call.of(image), found.value).await,
+            None => self.run(call, found.value).await,
         }
     }
 }

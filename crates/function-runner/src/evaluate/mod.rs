@@ -1,26 +1,32 @@
 //! From a call to its answer: evaluators in a fixed order, each of which
 //! serves the images it knows.
 
+mod asked;
 mod chain;
 mod exec;
+mod pod;
 mod progress;
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use registry::Reference;
+use registry::{Constraint, Reference};
 use tokio::time::Instant;
 use wire::{Answer, Failure, TraceContext};
 
+pub use asked::Asked;
 pub use chain::Chain;
 pub use exec::{ExecEvaluator, ExecLimits};
+pub use pod::PodEvaluator;
 pub use progress::{Progress, Stage};
 
 /// One call of a function.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Call {
     /// The function's image, default prefix and tag applied.
     pub image: Reference,
+    /// Which tag of the image is meant, where it is not simply its own; see [`Asked`].
+    pub constraint: Option<Constraint>,
     /// The ResourceList exactly as received.
     pub resource_list: Bytes,
     /// When the call arrived.
@@ -36,13 +42,25 @@ pub struct Call {
 impl Call {
     /// A call that arrives now.
     pub fn new(
-        image: Reference,
+        asked: Asked,
         resource_list: Bytes,
         deadline: Option<Instant>,
         trace: TraceContext,
         progress: Progress,
     ) -> Self {
-        Self { image, resource_list, arrived: Instant::now(), deadline, trace, progress }
+        let Asked { image, constraint } = asked;
+        Self { image, constraint, resource_list, arrived: Instant::now(), deadline, trace, progress }
+    }
+
+    /// The same call, of the image its constraint was found to mean.
+    #[must_use]
+    pub fn of(&self, image: Reference) -> Self {
+        Self { image, constraint: None, ..self.clone() }
+    }
+
+    /// What is asked for, as told to people.
+    pub fn asked(&self) -> String {
+        Asked { image: self.image.clone(), constraint: self.constraint.clone() }.to_string()
     }
 
     /// The failure of a call whose deadline passed.
@@ -53,8 +71,14 @@ impl Call {
             seconds(after),
             self.progress.stage().describe()
         );
-        Failure::TimedOut { image: self.image.as_given().to_owned(), cause, stderr }
+        Failure::TimedOut { image: self.asked(), cause, stderr }
     }
+}
+
+/// How long before the call its function is given up: it takes a moment to end
+/// it, and what it wrote on stderr is to be told in time.
+fn head_start(remaining: Duration) -> Duration {
+    (remaining / 20).clamp(Duration::from_millis(2), Duration::from_millis(50))
 }
 
 /// A time span for people: `2.95s`.

@@ -8,6 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Stage {
     /// An evaluator is being chosen.
     Routing,
+    /// The image's registry is asked.
+    Resolving,
+    /// There is no pod for it yet.
+    WaitingForPod,
     /// As many functions as allowed are running already.
     Queued,
     /// The function runs.
@@ -18,6 +22,8 @@ impl Stage {
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Routing => "while choosing how to run the function",
+            Self::Resolving => "while asking the registry about the image",
+            Self::WaitingForPod => "while waiting for a pod",
             Self::Queued => "while waiting for other functions to finish (see --max-concurrent-executions)",
             Self::Running => "while the function was running",
         }

@@ -4,7 +4,8 @@
 //! functions:
 //!   - function: set-namespace        # a file in the functions folder
 //!     images:
-//!       - example.com/set-namespace:v0.4
+//!       - example.com/set-namespace:v0.4       # this tag
+//!       - example.com/set-namespace:~0.5       # any tag that meets a constraint
 //! ```
 //!
 //! The file must parse as a whole; an entry that cannot be served is reported
@@ -12,19 +13,17 @@
 
 use std::{
     collections::HashSet,
-    fmt, fs, io,
-    os::unix::fs::PermissionsExt,
+    fmt, io,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
-use registry::Reference;
 use serde::Deserialize;
 
-use super::{Executable, Index};
+use super::{Claim, Executable, Index};
 
 /// Larger files are refused: no sensible configuration comes near.
-const LARGEST: u64 = 4 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// A parsed `config.yaml`.
 #[derive(Debug, Default, Deserialize)]
@@ -137,18 +136,13 @@ impl fmt::Display for Problem {
 impl ConfigFile {
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let failed = |source| ConfigFileError::Read { path: path.to_owned(), source };
-        let metadata = fs::metadata(path).map_err(failed)?;
-        // A pipe or a device would block or never end.
-        if !metadata.is_file() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
-        }
-        if metadata.len() > LARGEST {
-            let cause = format!("it has {} bytes, more than {LARGEST}", metadata.len());
-            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, cause)));
-        }
-        let bytes = fs::read(path).map_err(failed)?;
-        Self::parse(&bytes).map_err(|cause| ConfigFileError::Parse { path: path.to_owned(), cause })
+        Self::of(path, files::read(path, LARGEST).map(|(content, _)| content))
+    }
+
+    /// What reading the file gave.
+    pub(super) fn of(path: &Path, read: io::Result<Vec<u8>>) -> Result<Self, ConfigFileError> {
+        let content = read.map_err(|source| ConfigFileError::Read { path: path.to_owned(), source })?;
+        Self::parse(&content).map_err(|cause| ConfigFileError::Parse { path: path.to_owned(), cause })
     }
 
     /// Parses the file's content; an empty file lists no functions.
@@ -171,34 +165,31 @@ impl ConfigFile {
                 problems.push(Problem::NotAFileName { function: function.clone() });
                 continue;
             }
-            let path = functions.join(function);
-            if checked.insert(path.clone())
-                && let Err(cause) = check_executable(&path)
+            let executable =
+                Arc::new(Executable { function: function.clone(), path: functions.join(function) });
+            if checked.insert(executable.path.clone())
+                && let Err(cause) = executable.check()
             {
-                problems.push(Problem::NotExecutable { path: path.clone(), cause });
+                problems.push(Problem::NotExecutable { path: executable.path.clone(), cause });
             }
-            let executable = Arc::new(Executable { function: function.clone(), path });
             let images = images.as_deref().unwrap_or_default();
             if images.is_empty() {
                 problems.push(Problem::NoImages { function: function.clone() });
             }
             for image in images {
-                match Reference::parse_with_prefix(image, default_prefix) {
-                    Err(error) => {
-                        problems.push(Problem::InvalidImage {
-                            function: function.clone(),
-                            cause: error.to_string(),
-                        });
+                let claim = match Claim::parse(image, default_prefix) {
+                    Ok(claim) => claim,
+                    Err(cause) => {
+                        problems.push(Problem::InvalidImage { function: function.clone(), cause });
+                        continue;
                     }
-                    Ok(reference) => {
-                        if let Err(first) = index.add_executable(&reference, executable.clone()) {
-                            problems.push(Problem::Duplicate {
-                                image: reference.as_given().to_owned(),
-                                first: first.function.clone(),
-                                second: function.clone(),
-                            });
-                        }
-                    }
+                };
+                if let Err(first) = index.executables.add(&claim, executable.clone()) {
+                    problems.push(Problem::Duplicate {
+                        image: claim.entry,
+                        first: first.function.clone(),
+                        second: function.clone(),
+                    });
                 }
             }
         }
@@ -216,19 +207,4 @@ fn stays_inside(name: &str) -> bool {
     components.peek().is_some()
         && !name.contains('\0')
         && components.all(|component| matches!(component, Component::Normal(_)))
-}
-
-/// Whether the file can be executed by somebody; the kernel has the last word.
-fn check_executable(path: &Path) -> Result<(), String> {
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "is missing".to_owned(),
-        _ => format!("cannot be inspected ({error})"),
-    })?;
-    if !metadata.is_file() {
-        return Err("is not a file".to_owned());
-    }
-    if metadata.permissions().mode() & 0o111 == 0 {
-        return Err("is not executable (chmod +x is missing)".to_owned());
-    }
-    Ok(())
 }

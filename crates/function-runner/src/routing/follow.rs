@@ -5,41 +5,18 @@
 //! while one `stat` a second costs nothing.
 
 use std::{
-    fs,
-    os::unix::fs::MetadataExt,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use files::Followed;
 use tracing::{error, info, warn};
 
-use super::{ConfigFile, ConfigFileError, Index, Routing};
+use super::{ConfigFile, ConfigFileError, Index, Routing, config_file::LARGEST};
 
 /// How often the file is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// What identifies one state of a file, followed through symbolic links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::metadata(path).ok()?;
-        Some(Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    }
-}
 
 /// How a look at the file ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,11 +32,10 @@ pub enum Look {
 /// Follows one `config.yaml`.
 #[derive(Debug)]
 pub struct ConfigFollower {
-    path: PathBuf,
+    file: Followed,
     functions: PathBuf,
     default_prefix: String,
     routing: Routing,
-    stamp: Option<Stamp>,
 }
 
 impl ConfigFollower {
@@ -73,13 +49,14 @@ impl ConfigFollower {
         routing: Routing,
     ) -> Result<Self, ConfigFileError> {
         let mut follower = Self {
-            path: path.to_owned(),
+            file: Followed::new(path.to_owned(), LARGEST),
             functions: functions.to_owned(),
             default_prefix: default_prefix.to_owned(),
             routing,
-            stamp: Stamp::of(path),
         };
-        follower.load(!required)?;
+        if let Some(read) = follower.file.look() {
+            follower.load(read, !required)?;
+        }
         Ok(follower)
     }
 
@@ -95,12 +72,8 @@ impl ConfigFollower {
 
     /// Looks at the file once.
     pub fn look(&mut self) -> Look {
-        let stamp = Stamp::of(&self.path);
-        if stamp == self.stamp {
-            return Look::Same;
-        }
-        self.stamp = stamp;
-        match self.load(false) {
+        let Some(read) = self.file.look() else { return Look::Same };
+        match self.load(read, false) {
             Ok(()) => Look::Replaced,
             Err(cause) => {
                 error!(%cause, "the changed configuration is broken; the one before stays in force");
@@ -109,20 +82,21 @@ impl ConfigFollower {
         }
     }
 
-    fn load(&mut self, may_be_missing: bool) -> Result<(), ConfigFileError> {
-        let file = match ConfigFile::read(&self.path) {
+    fn load(&mut self, read: io::Result<Vec<u8>>, may_be_missing: bool) -> Result<(), ConfigFileError> {
+        let path = self.file.path();
+        let file = match ConfigFile::of(path, read) {
             Err(error) if error.is_missing() && may_be_missing => {
                 self.routing.replace(Index::default());
-                info!(path = %self.path.display(), "there is no configuration file: no executables are served");
+                info!(path = %path.display(), "there is no configuration file: no executables are served");
                 return Ok(());
             }
             read => read?,
         };
         let (index, problems) = file.index(&self.functions, &self.default_prefix);
         for problem in &problems {
-            warn!(path = %self.path.display(), "{problem}");
+            warn!(path = %path.display(), "{problem}");
         }
-        info!(path = %self.path.display(), images = index.len(), problems = problems.len(), "executables configured");
+        info!(path = %path.display(), images = index.executables.len(), problems = problems.len(), "executables configured");
         self.routing.replace(index);
         Ok(())
     }

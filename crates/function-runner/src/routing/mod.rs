@@ -1,15 +1,19 @@
 //! Which executor serves an image: sources of configuration are read into one
 //! index, and calls look images up in it.
 
+mod claim;
 mod config_file;
 mod follow;
 mod index;
+mod table;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub use claim::{Claim, Place, Versions};
 pub use config_file::{ConfigFile, ConfigFileError, Problem};
 pub use follow::{ConfigFollower, Look};
-pub use index::{Executable, Index, Route};
+pub use index::{Executable, Index};
+pub use table::{Match, Table};
 
 /// The index in force; replaced as a whole, never changed in place.
 #[derive(Debug, Clone, Default)]

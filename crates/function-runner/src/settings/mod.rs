@@ -1,9 +1,10 @@
 //! The settings of the service: flags and environment, checked as a whole.
 
+mod pods;
+mod registries;
 mod telemetry;
 
 use std::{
-    fmt,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
@@ -12,7 +13,11 @@ use std::{
 use flags::{Flag, Flags, GoDuration, Mistake, Mistakes};
 use registry::Reference;
 
+pub use pods::{Cluster, PodAddress, PodSettings};
+pub use registries::{PrivateRegistries, RegistrySettings};
 pub use telemetry::{MetricsExporter, Protocol, TelemetrySettings, TracesExporter};
+
+pub(crate) use registries::read_allowed;
 
 use crate::args;
 
@@ -27,6 +32,8 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// Put before image references without a "/".
     pub default_image_prefix: String,
+    /// Registries, and which images may be used.
+    pub registries: RegistrySettings,
     /// The exec runtime, unless disabled.
     pub exec: Option<ExecSettings>,
     /// The pod runtime, unless disabled.
@@ -76,55 +83,6 @@ pub struct ExecSettings {
     pub inherited: Vec<String>,
 }
 
-/// The pod runtime.
-#[derive(Debug, Clone)]
-pub struct PodSettings {
-    /// How to reach the cluster.
-    pub cluster: Cluster,
-    /// The image of the wrapper server; set wherever there is a cluster.
-    pub wrapper_image: Option<String>,
-    /// The namespace of the pods.
-    pub namespace: String,
-    /// How long an unused pod is kept.
-    pub ttl: Duration,
-    /// How often unused pods are collected.
-    pub scan_interval: Duration,
-    /// Calls per pod before another is started.
-    pub max_waitlist: usize,
-    /// Pods of one function.
-    pub max_parallel: usize,
-    /// The ConfigMap of the template.
-    pub template: Option<String>,
-    /// The images to start pods for.
-    pub cache_config: PathBuf,
-    /// Whether to start them.
-    pub warm_up: bool,
-    /// Credentials and trust for private registries.
-    pub private_registries: Option<PrivateRegistries>,
-}
-
-/// Credentials and trust for private registries.
-#[derive(Debug, Clone)]
-pub struct PrivateRegistries {
-    /// The Docker configuration.
-    pub auth_path: PathBuf,
-    /// The secret made of it.
-    pub auth_secret: String,
-    /// The folder of the certificate authority, where it is to be used.
-    pub tls_path: Option<PathBuf>,
-}
-
-/// How the cluster is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cluster {
-    /// There is none.
-    None,
-    /// By a kubeconfig file.
-    Kubeconfig(PathBuf),
-    /// By the account of the pod we run in.
-    InCluster,
-}
-
 /// What the settings are read from beside the flags; replaced in tests.
 pub trait Surroundings {
     /// An environment variable, absent when empty.
@@ -153,30 +111,41 @@ impl Surroundings for Machine {
     }
 }
 
-/// The file of the in-cluster account.
-const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-
 impl Settings {
     /// Reads all flags and the environment, and reports all mistakes at once.
     pub fn read(mut flags: Flags, around: &dyn Surroundings) -> Result<Self, Mistakes> {
         flags.refuse_arguments();
         // Asked for before anything else is done; read here so that no flag goes unread.
         let _ = flags.get(&args::VERSION);
+        let settings = Self::gather(&mut flags, around);
+        let lacks_wrapper = |pod: &PodSettings| pod.cluster != Cluster::None && pod.wrapper_image.is_none();
+        if settings.pod.as_ref().is_some_and(lacks_wrapper) {
+            flags.add(environment(
+                "WRAPPER_SERVER_IMAGE",
+                "must name the wrapper server's image for the pod runtime; \
+                 set it, or turn the runtime off with --disable-runtimes=pod",
+            ));
+        }
+        flags.finish(settings)
+    }
+
+    /// The settings as far as they can be read. Mistakes are noted in the flags.
+    pub(crate) fn gather(flags: &mut Flags, around: &dyn Surroundings) -> Self {
         let disabled = flags.get(&args::DISABLE_RUNTIMES);
         let is_enabled = |runtime: &str| !disabled.iter().any(|name| name == runtime);
-        let serving = read_serving(&mut flags);
-        let telemetry = telemetry::read(&mut flags, around);
-        let exec = read_exec(&mut flags, around);
-        let pod = read_pods(&mut flags, around, is_enabled("pod"));
-        let settings = Self {
+        let serving = read_serving(flags);
+        let telemetry = telemetry::read(flags, around);
+        let exec = read_exec(flags, around);
+        let pod = pods::read(flags, around);
+        Self {
             serving,
-            logging: read_logging(&flags),
+            logging: read_logging(flags),
             telemetry,
-            default_image_prefix: read_prefix(&mut flags),
+            default_image_prefix: read_prefix(flags),
+            registries: registries::read(flags, around),
             exec: is_enabled("exec").then_some(exec),
             pod: is_enabled("pod").then_some(pod),
-        };
-        flags.finish(settings)
+        }
     }
 }
 
@@ -226,82 +195,9 @@ fn read_serving(flags: &mut Flags) -> Serving {
     }
 }
 
-fn read_pods(flags: &mut Flags, around: &dyn Surroundings, enabled: bool) -> PodSettings {
-    let cluster = read_cluster(flags, around);
-    let wrapper_image = around.variable("WRAPPER_SERVER_IMAGE");
-    if enabled && cluster != Cluster::None && wrapper_image.is_none() {
-        flags.add(environment(
-            "WRAPPER_SERVER_IMAGE",
-            "must name the wrapper server's image for the pod runtime; \
-             set it, or turn the runtime off with --disable-runtimes=pod",
-        ));
-    }
-    for flag in [&args::POD_NAMESPACE, &args::REGISTRY_AUTH_SECRET_NAME] {
-        if !is_object_name(&flags.get(flag)) {
-            flags.reject(flag, NAME_RULE);
-        }
-    }
-    let template = flags.get(&args::FUNCTION_POD_TEMPLATE);
-    if !template.is_empty() && !is_object_name(&template) {
-        flags.reject(&args::FUNCTION_POD_TEMPLATE, NAME_RULE);
-    }
-    let registries = PrivateRegistries {
-        auth_path: flags.get(&args::REGISTRY_AUTH_SECRET_PATH),
-        auth_secret: flags.get(&args::REGISTRY_AUTH_SECRET_NAME),
-        tls_path: Some(flags.get(&args::TLS_SECRET_PATH))
-            .filter(|_| flags.get(&args::ENABLE_PRIVATE_REGISTRIES_TLS)),
-    };
-    PodSettings {
-        cluster,
-        wrapper_image,
-        namespace: flags.get(&args::POD_NAMESPACE),
-        ttl: positive(flags, &args::POD_TTL),
-        scan_interval: positive(flags, &args::SCAN_INTERVAL),
-        max_waitlist: or_default(flags.get(&args::MAX_WAITLIST_LENGTH), 2),
-        max_parallel: or_default(flags.get(&args::MAX_PARALLEL_PODS), 1),
-        template: (!template.is_empty()).then_some(template),
-        cache_config: flags.get(&args::POD_CACHE_CONFIG),
-        warm_up: flags.get(&args::WARM_UP_POD_CACHE),
-        private_registries: flags.get(&args::ENABLE_PRIVATE_REGISTRIES).then_some(registries),
-    }
-}
-
-fn read_cluster(flags: &mut Flags, around: &dyn Surroundings) -> Cluster {
-    let given = flags.get(&args::KUBECONFIG);
-    if !given.as_os_str().is_empty() {
-        if !around.exists(&given) {
-            flags.reject(&args::KUBECONFIG, "must be a file that exists");
-        }
-        return Cluster::Kubeconfig(given);
-    }
-    if let Some(path) = around.variable("KUBECONFIG").map(PathBuf::from) {
-        return Cluster::Kubeconfig(path);
-    }
-    let in_cluster =
-        around.variable("KUBERNETES_SERVICE_HOST").is_some() && around.exists(Path::new(ACCOUNT_TOKEN));
-    if in_cluster { Cluster::InCluster } else { Cluster::None }
-}
-
 /// A mistake in an environment variable.
 fn environment(name: &str, reason: &str) -> Mistake {
     Mistake::Other(format!("environment variable {name}: {reason}"))
-}
-
-const NAME_RULE: &str =
-    "must be a Kubernetes name of lowercase letters, digits, '-' and '.', at most 253 characters";
-
-fn is_object_name(name: &str) -> bool {
-    let part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    name.len() <= 253 && name.split('.').all(part)
-}
-
-fn or_default(given: i64, default: usize) -> usize {
-    usize::try_from(given).ok().filter(|given| *given > 0).unwrap_or(default)
 }
 
 pub(crate) fn not_negative(flags: &mut Flags, flag: &Flag<GoDuration>) -> Duration {
@@ -323,14 +219,4 @@ fn duration(
         flags.reject(flag, rule);
     }
     value.positive().unwrap_or_default()
-}
-
-impl fmt::Display for Cluster {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => formatter.write_str("none"),
-            Self::Kubeconfig(path) => write!(formatter, "kubeconfig {}", path.display()),
-            Self::InCluster => formatter.write_str("in-cluster account"),
-        }
-    }
 }

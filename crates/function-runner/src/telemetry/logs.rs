@@ -10,9 +10,9 @@ use crate::settings::Logging;
 /// Starts the log. Later calls change nothing.
 pub fn start(logging: Logging) {
     let (ours, others) = levels(logging.level);
-    let filter = Targets::new()
-        .with_default(others)
-        .with_targets(["function_runner", "process", "wire", "krm", "registry"].map(|name| (name, ours)));
+    let filter = Targets::new().with_default(others).with_targets(
+        ["function_runner", "process", "wire", "krm", "pods", "registry"].map(|name| (name, ours)),
+    );
     let registry = tracing_subscriber::registry().with(filter);
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
     // A second start, as in tests, keeps the first log.

@@ -11,7 +11,7 @@ use process::FairQueue;
 use tonic::Code;
 use wire::{FinishedRpc, Observer, TraceContext};
 
-use super::{CallSpan, labels::FunctionLabels, traces};
+use super::{CallSpan, PodMetrics, labels::FunctionLabels, traces};
 use crate::version;
 
 /// Bounds in seconds: a call lasts from a millisecond to minutes.
@@ -119,6 +119,11 @@ impl Metrics {
         let metrics = Self { inner: Arc::new(instruments) };
         metrics.observe_process();
         metrics
+    }
+
+    /// The instruments of the pod runtime.
+    pub(crate) fn pods(&self) -> PodMetrics {
+        PodMetrics::new(&self.inner.meter)
     }
 
     /// The state of the process itself.

@@ -4,9 +4,11 @@ mod exporters;
 mod labels;
 mod logs;
 mod metrics;
+mod pods;
 mod traces;
 
 pub use exporters::Telemetry;
 pub use logs::start as start_logs;
 pub use metrics::{EndedCall, Metrics};
+pub(crate) use pods::PodMetrics;
 pub use traces::CallSpan;

@@ -17,7 +17,7 @@ pub(crate) fn checkout() -> PathBuf {
 pub(crate) fn stand_ins(folder: &Path) -> Order {
     let programs = folder.join("programs");
     fs::create_dir_all(&programs).unwrap();
-    for name in ["function-runner", "wrapper-server", "set-owner"] {
+    for name in ["function-runner", "wrapper-server", "set-owner", "test-function"] {
         fs::write(programs.join(name), stand_in(name)).unwrap();
     }
     let roots = folder.join("roots.pem");

@@ -68,7 +68,8 @@ impl Proxies {
     }
 
     fn build(&self) -> Result<Vec<Proxy>, SetupError> {
-        let except = || NoProxy::from_string(&format!("{NEVER_PROXIED},{}", self.except));
+        let exempt: Vec<&str> = self.except.split(',').map(|entry| without_port(entry.trim())).collect();
+        let except = || NoProxy::from_string(&format!("{NEVER_PROXIED},{}", exempt.join(",")));
         let mut proxies = Vec::new();
         if let Some(address) = &self.http {
             let proxy = Proxy::http(address).map_err(|_| SetupError::Proxy("HTTP_PROXY"))?;
@@ -82,24 +83,25 @@ impl Proxies {
     }
 }
 
+/// The host of an entry of `NO_PROXY`. The library would let entries with a port match nothing; so they are
+/// for all ports of the host.
+fn without_port(entry: &str) -> &str {
+    if let Some((address, _)) = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    match entry.split_once(':') {
+        // More than one colon is an IPv6 address.
+        Some((host, port)) if !port.contains(':') => host,
+        _ => entry,
+    }
+}
+
 /// Why registries cannot be reached at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// A proxy's address is none. It is not shown, as it may hold a password.
     #[error("the environment variable {0} is not the address of a proxy; write it as http://HOST:PORT")]
     Proxy(&'static str),
-    /// A mirror or its prefix is no name of a registry.
-    #[error(
-        "the registry mirror {prefix:?}={mirror:?} is wrong: {cause}; write it as docker.io=mirror.example/hub"
-    )]
-    Mirror {
-        /// What the mirror stands for.
-        prefix: String,
-        /// The mirror.
-        mirror: String,
-        /// What is wrong.
-        cause: String,
-    },
     /// The TLS library refuses its settings.
     #[error("cannot set up TLS: {0}")]
     Tls(String),

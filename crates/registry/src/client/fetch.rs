@@ -12,9 +12,9 @@ use super::retry::{Pauses, retry_after};
 use super::token::{self, Authorization, Tokens};
 use super::transport::{Answer, Question, Transport, Unanswered};
 use super::words;
-use crate::Reference;
-use crate::credentials::{Keychain, Login, Secret};
+use crate::credentials::{Keychain, KeychainError, Login, Secret};
 use crate::error::{RegistryErrorKind, Trouble};
+use crate::reference::{DOCKER_HUB, Reference};
 use crate::trust::Trust;
 
 /// The questions about one image at one registry.
@@ -234,16 +234,18 @@ impl Session<'_> {
             self.refresh(proof, said.clone())?;
         }
         loop {
-            let login = self.keychain.lookup(&self.image).await.map_err(|error| {
-                Refusal::lasting(Trouble::new(
-                    RegistryErrorKind::Denied,
-                    format!("the credentials for {} cannot be read: {error}", self.host()),
-                    "put the Docker config right",
-                ))
-            })?;
+            let (login, missing_helper) = match self.keychain.lookup(&self.image).await {
+                Ok(login) => (login, None),
+                Err(error) if error.is_missing_helper() => (None, Some(error)),
+                Err(error) => return Err(self.without_login(&error, None)),
+            };
             // The same again would be refused again, and count as another wrong login.
             if proof.is_fresh && proof.tried == Tried::from(login.clone()) {
-                return Err(self.denied(login.as_ref(), said));
+                return Err(match missing_helper {
+                    // It may be that it has the login.
+                    Some(error) => self.without_login(&error, said),
+                    None => self.denied(login.as_ref(), said),
+                });
             }
             let obtained = token::obtain(self, &challenges, &asked, login.as_ref()).await;
             proof.tried = login.into();
@@ -256,6 +258,16 @@ impl Session<'_> {
                 obtained => return obtained,
             }
         }
+    }
+
+    /// The refusal of a registry that wants credentials which cannot be had.
+    fn without_login(&self, error: &KeychainError, said: Option<String>) -> Refusal {
+        let trouble = Trouble::new(
+            RegistryErrorKind::Denied,
+            format!("the credentials for {} cannot be read: {error}", self.host()),
+            "put the Docker config right",
+        );
+        Refusal::lasting(trouble.saying(said))
     }
 
     /// Makes the next look at the credentials a fresh one, if there has been none.
@@ -339,13 +351,41 @@ impl Session<'_> {
     }
 
     fn address(&self, path: &str) -> Result<Url, Refusal> {
-        // Docker Hub's API has an address of its own.
-        let host = if self.host() == "docker.io" { "registry-1.docker.io" } else { self.host() };
+        let host = api_host(&self.image);
         Url::parse(&format!("https://{host}/v2/{}/{path}", self.repository())).map_err(|error| {
             Refusal::lasting(Trouble::invalid(
                 format!("{host} is not the address of a registry: {error}"),
                 "check the image's name",
             ))
         })
+    }
+}
+
+/// Where an image's registry is asked: Docker Hub's API has an address of its own.
+fn api_host(image: &Reference) -> &str {
+    match image.registry() {
+        DOCKER_HUB => "registry-1.docker.io",
+        registry => registry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_names_of_docker_hub_lead_to_its_api_and_no_other_name_does() {
+        for (image, host, repository) in [
+            ("ubuntu", "registry-1.docker.io", "library/ubuntu"),
+            ("me/app:v1", "registry-1.docker.io", "me/app"),
+            ("docker.io/ubuntu", "registry-1.docker.io", "library/ubuntu"),
+            ("index.docker.io/me/app", "registry-1.docker.io", "me/app"),
+            ("registry-1.docker.io/me/app", "registry-1.docker.io", "me/app"),
+            ("docker.io.example/me/app", "docker.io.example", "me/app"),
+            ("localhost:5000/docker.io/app", "localhost:5000", "docker.io/app"),
+        ] {
+            let image = Reference::parse(image).unwrap();
+            assert_eq!((api_host(&image), image.repository()), (host, repository), "{image}");
+        }
     }
 }

@@ -25,6 +25,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use self::connection::{Proxies, SetupError};
+pub use self::mirror::{InvalidMirror, Mirror};
 
 use self::connection::Connections;
 use self::fetch::{Session, Used};
@@ -32,14 +33,19 @@ use self::inspect::Inspection;
 use self::mirror::Mirrors;
 use self::token::Tokens;
 use self::transport::Transport;
-use crate::Reference;
 use crate::credentials::Keychain;
 use crate::error::{RegistryError, RegistryErrorKind, Trouble};
 use crate::metadata::{Metadata, Platform};
 use crate::trust::AuthorityFolder;
+use crate::{AllowedImages, Reference};
 
 /// Images under this prefix are public: they are asked for without private credentials and authority.
 const EXEMPT_PREFIX: &str = "gcr.io/kpt-fn/";
+/// Whether an image is asked for and pulled without what private registries need.
+pub fn is_exempt(image: &Reference) -> bool {
+    image.full_name().starts_with(EXEMPT_PREFIX)
+}
+
 /// How long a question without a deadline may take.
 const DEFAULT_BOUND: Duration = Duration::from_secs(30);
 
@@ -52,8 +58,10 @@ pub struct Options {
     pub private: Option<PrivateOptions>,
     /// Registries, with or without port, spoken with by plain HTTP or without checking certificates.
     pub insecure_registries: Vec<String>,
-    /// Prefixes of image names and what stands in for them, asked first.
-    pub mirrors: Vec<(String, String)>,
+    /// What stands in for registries and is asked first.
+    pub mirrors: Vec<Mirror>,
+    /// The images that may be asked for, mirrors' names of them included.
+    pub allowed: AllowedImages,
     /// Where images are to run.
     pub platform: Platform,
     /// The proxies between us and registries.
@@ -68,6 +76,7 @@ impl Default for Options {
             private: None,
             insecure_registries: Vec::new(),
             mirrors: Vec::new(),
+            allowed: AllowedImages::default(),
             platform: Platform::default(),
             proxies: Proxies::from_environment(),
         }
@@ -93,6 +102,7 @@ struct Inner {
     keychain: Keychain,
     private: Option<PrivateOptions>,
     mirrors: Mirrors,
+    allowed: AllowedImages,
     platform: Platform,
 }
 
@@ -110,14 +120,15 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// A client. It asks nothing yet, and reads neither credentials nor certificates.
     pub fn new(options: Options) -> Result<Self, SetupError> {
-        let Options { keychain, private, insecure_registries, mirrors, platform, proxies } = options;
+        let Options { keychain, private, insecure_registries, mirrors, allowed, platform, proxies } = options;
         let folder = private.as_ref().and_then(|private| private.ca_folder.clone()).map(AuthorityFolder::new);
         Ok(Self(Arc::new(Inner {
             transport: Transport::new(Connections::new(&proxies, folder)?, insecure_registries),
             tokens: Tokens::default(),
             keychain,
             private,
-            mirrors: Mirrors::new(&mirrors)?,
+            mirrors: Mirrors::new(mirrors),
+            allowed,
             platform,
         })))
     }
@@ -147,8 +158,9 @@ impl Registry {
         deadline: Option<Instant>,
         inquiry: &I,
     ) -> Result<I::Answer, RegistryError> {
-        let begin = Instant::now();
-        let deadline = deadline.unwrap_or(begin + DEFAULT_BOUND);
+        // Before any mirror is.
+        self.0.allowed.check(image)?;
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + DEFAULT_BOUND);
         let mut failed: Option<(String, RegistryError)> = None;
         for mirror in self.0.mirrors.of(image) {
             // A mirror that hangs must leave time for the registry itself.
@@ -176,6 +188,7 @@ impl Registry {
         deadline: Instant,
         inquiry: &I,
     ) -> Result<I::Answer, RegistryError> {
+        self.0.allowed.check(&source)?;
         let begin = Instant::now();
         let session = self.0.session(source, deadline);
         let answer = tokio::time::timeout_at(deadline, inquiry.put(&session)).await.unwrap_or_else(|_| {
@@ -194,8 +207,7 @@ impl Inner {
     /// Which credentials and trust go with a name: decided by the name that is asked, so that a private mirror
     /// of public images gets the private ones.
     fn session(&self, image: Reference, deadline: Instant) -> Session<'_> {
-        let is_exempt = image.full_name().starts_with(EXEMPT_PREFIX);
-        let private = self.private.as_ref().filter(|_| !is_exempt);
+        let private = self.private.as_ref().filter(|_| !is_exempt(&image));
         Session {
             transport: &self.transport,
             tokens: &self.tokens,

@@ -57,6 +57,13 @@ pub enum KeychainError {
     },
 }
 
+impl KeychainError {
+    /// Whether a helper program is not installed, and nothing else is wrong.
+    pub fn is_missing_helper(&self) -> bool {
+        matches!(self, Self::Helper { problem: HelperProblem::Missing, .. })
+    }
+}
+
 /// What can be wrong with a file as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {

@@ -1,14 +1,13 @@
-//! A file that is read again when it has changed.
+//! The Docker config file, read again when it has changed.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use files::Followed;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -18,8 +17,6 @@ use super::error::{KeychainError, Malformed};
 
 /// How long what was read is taken for current without a look at the file.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// A file that changed this short a time before it was read may change again without a trace in its stamp.
-const UNSETTLED: Duration = Duration::from_secs(2);
 /// A Kubernetes Secret has at most 1 MiB.
 const LARGEST_FILE: u64 = 4 << 20;
 /// How long a writer may take that empties the file and then fills it.
@@ -34,24 +31,11 @@ pub(super) struct ConfigFile {
     forgotten: AtomicBool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Known {
     looked: Instant,
-    /// None if the file was not there, could not be read, or may change unseen.
-    stamp: Option<Stamp>,
+    file: Followed,
     content: Content,
-}
-
-/// Two different contents of a path do not have the same stamp. Taken behind links: the files of a mounted
-/// Kubernetes Secret are links to links, of which one is swapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    /// Also when a file was replaced by one of the same age and size.
-    changed: (i64, i64),
 }
 
 impl ConfigFile {
@@ -78,93 +62,61 @@ impl ConfigFile {
         if let Some(known) = known.as_ref().filter(|known| known.looked.elapsed() < LOOK_INTERVAL) {
             return known.content.clone();
         }
-        let (path, before) = (self.path.clone(), known.clone());
         let looked = Instant::now();
-        let look = spawn_blocking(move || look(&path, before.as_ref())).await;
-        let (stamp, content) = look.unwrap_or_else(|error| {
-            // Only while the runtime ends.
-            (None, Err(unreadable(&self.path, io::Error::other(error.to_string()))))
+        let (mut file, before) = match known.take() {
+            Some(Known { file, content, .. }) => (file, content),
+            None => (Followed::new(self.path.clone(), LARGEST_FILE), Ok(Arc::default())),
+        };
+        let look = spawn_blocking(move || {
+            let content = look(&mut file, before, || thread::sleep(BEING_WRITTEN));
+            (file, content)
         });
-        *known = Some(Known { looked, stamp, content: content.clone() });
-        content
+        match look.await {
+            Ok((file, content)) => {
+                *known = Some(Known { looked, file, content: content.clone() });
+                content
+            }
+            // Only while the runtime ends.
+            Err(error) => Err(unreadable(&self.path, io::Error::other(error.to_string()))),
+        }
     }
 }
 
-fn look(path: &Path, before: Option<&Known>) -> (Option<Stamp>, Content) {
-    match read_if_changed(path, before) {
-        Ok(answer) => answer,
-        // No file, no logins.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (None, Ok(Arc::default())),
-        Err(error) => (None, Err(unreadable(path, error))),
-    }
-}
-
-fn read_if_changed(path: &Path, before: Option<&Known>) -> io::Result<(Option<Stamp>, Content)> {
-    let metadata = fs::metadata(path)?;
-    // Opening a pipe could take forever.
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    let stamp = Stamp::of(&metadata);
-    if let Some(before) = before.filter(|before| before.stamp == Some(stamp)) {
-        return Ok((before.stamp, before.content.clone()));
-    }
-    let (stamp, content) = read_whole(path, || thread::sleep(BEING_WRITTEN))?;
-    let content =
-        content.map(Arc::new).map_err(|problem| KeychainError::Malformed { file: path.to_owned(), problem });
-    Ok((stamp.is_settled().then_some(stamp), content))
-}
-
-/// Gives a writer that empties the file before it fills it the time to do so.
-fn read_whole(path: &Path, wait: impl FnOnce()) -> io::Result<(Stamp, Result<Config, Malformed>)> {
-    let (stamp, content) = read(path)?;
-    let looks_half_written = match &content {
-        Ok(_) => stamp.size == 0,
-        Err(problem) => !matches!(problem, Malformed::TooLarge(_)),
-    };
-    if !looks_half_written || stamp.is_settled() {
-        return Ok((stamp, content));
+/// What the file says now, given what it said before. A writer that empties the file before it fills it is
+/// given the time to do so.
+fn look(file: &mut Followed, before: Content, wait: impl FnOnce()) -> Content {
+    let Some(answer) = file.look() else { return before };
+    let looks_half_written =
+        answer.as_ref().is_ok_and(|text| text.is_empty() || Config::parse(text).is_err());
+    let content = read(file.path(), answer);
+    if !looks_half_written || file.is_settled() {
+        return content;
     }
     wait();
-    read(path)
+    file.look().map_or(content, |answer| read(file.path(), answer))
 }
 
-/// The stamp is that of the opened file, taken before its content: a later change shows.
-fn read(path: &Path) -> io::Result<(Stamp, Result<Config, Malformed>)> {
-    let file = File::open(path)?;
-    let stamp = Stamp::of(&file.metadata()?);
-    let mut content = Vec::new();
-    let length = file.take(LARGEST_FILE + 1).read_to_end(&mut content)?;
-    if length as u64 > LARGEST_FILE {
-        return Ok((stamp, Err(Malformed::TooLarge(LARGEST_FILE))));
+fn read(path: &Path, answer: io::Result<Vec<u8>>) -> Content {
+    let malformed = |problem| KeychainError::Malformed { file: path.to_owned(), problem };
+    match answer {
+        Ok(text) => Config::parse(&text).map(Arc::new).map_err(malformed),
+        // No file, no logins.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Arc::default()),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            Err(malformed(Malformed::TooLarge(LARGEST_FILE)))
+        }
+        Err(error) => Err(unreadable(path, error)),
     }
-    Ok((stamp, Config::parse(&content)))
 }
 
 fn unreadable(path: &Path, error: io::Error) -> KeychainError {
     KeychainError::Unreadable { file: path.to_owned(), source: Arc::new(error) }
 }
 
-impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    /// Whether the next change will be seen: the times of files are coarse.
-    fn is_settled(&self) -> bool {
-        let changed = UNIX_EPOCH + Duration::from_secs(u64::try_from(self.changed.0).unwrap_or_default());
-        SystemTime::now().duration_since(changed).is_ok_and(|age| age > UNSETTLED)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::Reference;
 
@@ -176,9 +128,16 @@ mod tests {
         let image = Reference::parse("example.com/app").unwrap();
         for half in ["", r#"{"auths": {"exam"#] {
             fs::write(&path, half).unwrap();
-            let (_, content) = read_whole(&path, || fs::write(&path, whole).unwrap()).unwrap();
+            let mut file = Followed::new(path.clone(), LARGEST_FILE);
+            let content = look(&mut file, Ok(Arc::default()), || fs::write(&path, whole).unwrap());
             assert_eq!(content.unwrap().entries_for(&image).count(), 1, "{half}");
+            // What is known stands meanwhile.
+            fs::write(&path, "").unwrap();
+            let content = look(&mut file, Ok(Arc::default()), || panic!("it is known"));
+            assert_eq!(content.unwrap().entries_for(&image).count(), 0);
         }
-        read_whole(&path, || panic!("it is whole")).unwrap().1.unwrap();
+        fs::write(&path, whole).unwrap();
+        let mut file = Followed::new(path, LARGEST_FILE);
+        look(&mut file, Ok(Arc::default()), || panic!("it is whole")).unwrap();
     }
 }

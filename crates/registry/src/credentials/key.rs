@@ -2,11 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::Reference;
+use crate::reference::{DOCKER_HUB, DOCKER_HUB_OF_OLD, Reference};
 
-const DOCKER_HUB: &str = "docker.io";
-/// What `docker login` writes for Docker Hub, without scheme and path.
-const DOCKER_HUB_OF_OLD: &str = "index.docker.io";
 /// The name under which helper programs keep the login of Docker Hub.
 const DOCKER_HUB_ADDRESS: &str = "https://index.docker.io/v1/";
 

@@ -4,18 +4,14 @@ use std::sync::atomic::Ordering;
 
 use registry::RegistryErrorKind::{Denied, Missing, Untrusted};
 use registry::{Keychain, Options, Registry, Trust};
+use testing::registry::{FIRST_PASSWORD as FIRST, SECOND_PASSWORD as SECOND};
 
 use crate::support::certificates::{self, Authority};
 use crate::support::images::{DOCKER, DOCKER_LIST, Image, OCI, OCI_INDEX, index};
-use crate::support::real_registry::RealRegistry;
 use crate::support::tokens::TokenServer;
-use crate::support::{client, docker_config, image, inspect, options, private, refusal, within};
-
-/// `htpasswd -B` of user `me` and these passwords.
-const FIRST: (&str, &str) =
-    ("first-password", "me:$2y$04$abcdefghijklmnopqrstuuT2j8U6U5rBY6aIOMzZiJOWuJPYKLLOe\n");
-const SECOND: (&str, &str) =
-    ("second-password", "me:$2y$04$abcdefghijklmnopqrstuukluLair1GoPMg9PQfjHAu2MGkeVdhk2\n");
+use crate::support::{
+    RealRegistry, client, docker_config, image, inspect, options, private, refusal, within,
+};
 
 #[tokio::test]
 async fn an_open_registry_tells_all_of_an_image() {

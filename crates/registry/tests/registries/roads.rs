@@ -1,9 +1,16 @@
 //! The ways to a registry: mirrors, proxies, pages of tags, token servers.
 
-use registry::RegistryErrorKind::{Denied, Invalid, Missing};
-use registry::{Cache, CacheSettings, Keychain, Options, Proxies, Registry, TagSource};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::http::{Reply, Request, serve};
+use registry::RegistryErrorKind::{Denied, Invalid, Missing, Untrusted};
+use registry::{
+    AllowedImages, Cache, CacheSettings, Keychain, Options, PrivateOptions, Proxies, Registry, TagSource,
+    Trust,
+};
+
+use crate::support::certificates::Authority;
+use crate::support::http::{Reply, Request, serve, serve_tls, tunnel};
 use crate::support::images::{Image, OCI};
 use crate::support::{client, image, inspect, options, private, refusal, within};
 
@@ -25,7 +32,7 @@ async fn a_mirror_is_asked_first_and_the_registry_when_it_fails() {
         if request.target.contains("missing") { Reply::status(404, "") } else { right(&served, request) }
     })
     .await;
-    let mirrors = vec![(upstream.host.clone(), format!("{}/hub", mirror.host))];
+    let mirrors = vec![format!("{}={}/hub", upstream.host, mirror.host).parse().unwrap()];
     let client = Registry::new(Options { mirrors, ..options() }).unwrap();
     let found = inspect(&client, &format!("{}/functions/a:v1", upstream.host)).await.unwrap();
     assert_eq!(found.source.as_given(), format!("{}/hub/functions/a:v1", mirror.host));
@@ -59,9 +66,159 @@ async fn proxies_are_used_but_not_for_this_machine() {
     assert!(proxy.count("http://images.invalid.local:5000/v2/functions/a/manifests/v1") > 0);
     let before = proxy.count("");
     inspect(&proxied(""), &format!("{}/functions/a:v1", direct.host)).await.unwrap();
-    let exempt = proxied("other.example, invalid.local");
-    exempt.metadata(&image("images.invalid.local:5000/a:v1"), within(2)).await.unwrap_err();
-    assert_eq!(proxy.count(""), before, "neither went through the proxy");
+    for except in ["other.example, invalid.local", "images.invalid.local:5000", ".local:1, x:y", "*"] {
+        let error =
+            proxied(except).metadata(&image("images.invalid.local:5000/a:v1"), within(1)).await.unwrap_err();
+        assert_eq!(proxy.count(""), before, "{except}: {error}");
+    }
+    inspect(&proxied("nvalid.local, images.invalid"), "images.invalid.local:5000/functions/a:v1")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn https_goes_through_a_tunnel_of_the_proxy() {
+    let (ours, authority) = (Image::new(OCI, "amd64"), Authority::new("authority"));
+    let registry = serve_tls(&authority.for_another_name(), move |request| right(&ours, request)).await;
+    let proxy = tunnel(registry.host.replace("localhost", "127.0.0.1")).await;
+    let folder = tempfile::tempdir().unwrap();
+    authority.put(folder.path());
+    let address = format!("http://me:proxy-password@{}", proxy.host);
+    let proxies = Proxies::from_variables(|name| (name == "HTTPS_PROXY").then(|| address.clone()));
+    let private = PrivateOptions { keychain: Keychain::none(), ca_folder: Some(folder.path().to_owned()) };
+    let client = Registry::new(Options { private: Some(private), proxies, ..options() }).unwrap();
+    let found = inspect(&client, "elsewhere.example/functions/a:v1").await.unwrap();
+    assert_eq!(found.trust, Trust::CustomAuthority, "the certificate is the registry's, not the proxy's");
+    let requests = proxy.requests.lock().unwrap().clone();
+    assert!(requests.iter().all(|request| request.target == "elsewhere.example:443"), "{requests:?}");
+    assert!(requests[0].header("proxy-authorization").unwrap().starts_with("Basic "));
+    assert!(
+        registry
+            .requests
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|request| request.header("proxy-authorization").is_none())
+    );
+}
+
+#[tokio::test]
+async fn a_token_server_needs_the_same_trust_as_the_registry() {
+    let (right_authority, wrong_authority) = (Authority::new("right"), Authority::new("wrong"));
+    let folder = tempfile::tempdir().unwrap();
+    right_authority.put(folder.path());
+    let file = folder.path().join("config.json");
+    for (authority, is_trusted) in [(&right_authority, true), (&wrong_authority, false)] {
+        let tokens = serve_tls(&authority.server(), |_| Reply::ok(r#"{"token":"given"}"#)).await;
+        let (realm, ours) =
+            (format!("Bearer realm=\"https://{}/token\"", tokens.host), Image::new(OCI, "amd64"));
+        let registry =
+            serve_tls(&right_authority.server(), move |request| match request.header("authorization") {
+                Some("Bearer given") => right(&ours, request),
+                _ => Reply::status(401, "").with("WWW-Authenticate", realm.clone()),
+            })
+            .await;
+        crate::support::docker_config(&file, &registry.host, "me", "my-password");
+        let client = private(Keychain::file(file.clone()), Some(folder.path()));
+        let name = format!("{}/functions/a:v1", registry.host);
+        if is_trusted {
+            let found = inspect(&client, &name).await.unwrap();
+            assert_eq!(found.credential.as_deref(), Some(registry.host.as_str()));
+            assert!(tokens.requests.lock().unwrap()[0].header("authorization").is_some());
+        } else {
+            refusal(&client, &name, Untrusted, &tokens.host).await;
+            assert!(tokens.requests.lock().unwrap().is_empty(), "no password goes to whom we do not trust");
+        }
+    }
+}
+
+/// Counts warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn public_images_do_without_a_credential_helper_that_is_not_installed() {
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    let ours = Image::new(OCI, "amd64");
+    let server = serve(move |request| {
+        let challenge = || {
+            let realm = format!("Bearer realm=\"http://{}/token\"", request.header("host").unwrap());
+            Reply::status(401, "").with("WWW-Authenticate", realm)
+        };
+        match (request.target.as_str(), request.header("authorization")) {
+            (target, None) if target.starts_with("/token") => Reply::ok(r#"{"token":"anyones"}"#),
+            (target, Some("Bearer anyones")) if !target.contains("private") => right(&ours, request),
+            _ => challenge(),
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.json");
+    let name = |repository: &str| format!("{}/{repository}/a:v1", server.host);
+    for config in [
+        serde_json::json!({"credsStore": "absent"}),
+        serde_json::json!({"credHelpers": {&server.host: "absent"}}),
+    ] {
+        std::fs::write(&file, config.to_string()).unwrap();
+        let client = private(Keychain::file_with_helpers(file.clone(), folder.path().into()), None);
+        let before = warnings.0.load(Ordering::SeqCst);
+        for repository in ["public", "other"] {
+            let found = inspect(&client, &name(repository)).await.unwrap();
+            assert_eq!(found.credential, None);
+        }
+        refusal(&client, &name("private"), Denied, "docker-credential-absent").await;
+        assert_eq!(warnings.0.load(Ordering::SeqCst) - before, 1, "{config}");
+    }
+    // Another login is used where there is one.
+    let config = serde_json::json!({
+        "credHelpers": {&server.host: "absent"}, "auths": {&server.host: {"registrytoken": "anyones"}},
+    });
+    std::fs::write(&file, config.to_string()).unwrap();
+    let client = private(Keychain::file_with_helpers(file, folder.path().into()), None);
+    let found = inspect(&client, &name("public")).await.unwrap();
+    assert_eq!(found.credential.as_deref(), Some(server.host.as_str()));
+}
+
+#[tokio::test]
+async fn images_that_are_not_allowed_are_not_asked_for_anywhere() {
+    let ours = Image::new(OCI, "amd64");
+    let (served, mirrored) = (ours.clone(), ours);
+    let upstream = serve(move |request| right(&served, request)).await;
+    let mirror = serve(move |request| right(&mirrored, request)).await;
+    let client = |allowed: &[String]| {
+        let mirrors = vec![format!("{}={}/hub", upstream.host, mirror.host).parse().unwrap()];
+        let allowed = AllowedImages::new(allowed.iter().map(|prefix| prefix.parse().unwrap()).collect());
+        Registry::new(Options { mirrors, allowed, ..options() }).unwrap()
+    };
+    let name = format!("{}/functions/a:v1", upstream.host);
+    let elsewhere = client(&["elsewhere.example".to_owned(), format!("{}/hub", mirror.host)]);
+    refusal(&elsewhere, &name, Denied, "is not under --allowed-images (elsewhere.example").await;
+    elsewhere.tags(&image(&name), within(5)).await.unwrap_err();
+    assert_eq!((upstream.count(""), mirror.count("")), (0, 0));
+    // The name an image has at a mirror must be allowed too, or the mirror is passed over.
+    let only_upstream = client(&[format!("{}/functions", upstream.host)]);
+    assert_eq!(inspect(&only_upstream, &name).await.unwrap().source.as_given(), name);
+    assert_eq!(mirror.count(""), 0);
+    let both = client(&[format!("{}/functions", upstream.host), format!("{}/hub/functions", mirror.host)]);
+    let source = inspect(&both, &name).await.unwrap().source;
+    assert_eq!(source.as_given(), format!("{}/hub/functions/a:v1", mirror.host));
 }
 
 #[tokio::test]
@@ -98,9 +255,9 @@ async fn tags_come_in_pages_and_are_kept() {
 
 #[tokio::test]
 async fn pages_without_end_are_an_error() {
-    let count = std::sync::atomic::AtomicUsize::new(0);
+    let count = AtomicUsize::new(0);
     let server = serve(move |_| {
-        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let number = count.fetch_add(1, Ordering::SeqCst);
         Reply::ok(r#"{"tags":["v1"]}"#).with("Link", format!("<?last={number}>; rel=next"))
     })
     .await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::certificates;
 
@@ -131,6 +131,40 @@ async fn start(
     Server { host, requests, sent, task }
 }
 
+/// A proxy that leads every tunnel to one place, whatever the name asked for. Its requests are those names.
+pub(crate) async fn tunnel(place: String) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (place, seen) = (place.clone(), Arc::clone(&seen));
+            tokio::spawn(async move {
+                let mut stream = BufReader::new(stream);
+                let Some(request) = read_head(&mut stream).await else { return };
+                seen.lock().unwrap().push(request);
+                let mut there = TcpStream::connect(place).await.unwrap();
+                stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut there).await;
+            });
+        }
+    });
+    Server { host, requests, sent: Arc::default(), task }
+}
+
+/// A client that speaks TLS with us has no first line.
+async fn read_head(stream: &mut (impl AsyncBufRead + Unpin)) -> Option<Request> {
+    let mut first = String::new();
+    if stream.read_line(&mut first).await.is_err() || !first.contains("HTTP/1.1") {
+        return None;
+    }
+    let mut headers = String::new();
+    while stream.read_line(&mut headers).await.is_ok_and(|read| read > 2) {}
+    let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    Some(Request { target, headers })
+}
+
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     reply: &(impl Fn(&Request) -> Reply + ?Sized),
@@ -138,15 +172,7 @@ async fn converse(
     sent: &AtomicUsize,
 ) {
     let mut stream = BufReader::new(stream);
-    let mut first = String::new();
-    // A client that speaks TLS with us has no first line.
-    if stream.read_line(&mut first).await.is_err() || !first.contains("HTTP/1.1") {
-        return;
-    }
-    let mut headers = String::new();
-    while stream.read_line(&mut headers).await.is_ok_and(|read| read > 2) {}
-    let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    let request = Request { target, headers };
+    let Some(request) = read_head(&mut stream).await else { return };
     let reply = reply(&request);
     requests.lock().unwrap().push(request);
     let mut head = format!("HTTP/1.1 {} Word\r\nConnection: close\r\n", reply.status);

@@ -1,19 +1,16 @@
 //! What the tests share.
 
-pub(crate) mod certificates;
 pub(crate) mod http;
-pub(crate) mod images;
-pub(crate) mod real_registry;
 pub(crate) mod tokens;
 
 use std::path::Path;
 use std::time::Duration;
 
-use base64::Engine;
 use registry::{
-    Keychain, Metadata, Options, Platform, PrivateOptions, Proxies, Reference, Registry, RegistryError,
-    RegistryErrorKind,
+    AllowedImages, Keychain, Metadata, Options, Platform, PrivateOptions, Proxies, Reference, Registry,
+    RegistryError, RegistryErrorKind,
 };
+pub(crate) use testing::registry::{RealRegistry, certificates, docker_config, images};
 use tokio::time::Instant;
 
 /// Asks no proxy and knows no credentials.
@@ -23,6 +20,7 @@ pub(crate) fn options() -> Options {
         private: None,
         insecure_registries: Vec::new(),
         mirrors: Vec::new(),
+        allowed: AllowedImages::default(),
         platform: Platform::linux("amd64"),
         proxies: Proxies::none(),
     }
@@ -63,10 +61,4 @@ pub(crate) async fn refusal(
     assert!(message.contains(text) && !error.remedy().is_empty(), "{message}");
     assert!(message.len() < 2000 && !message.chars().any(char::is_control), "{message:?}");
     error
-}
-
-/// A Docker config with one entry.
-pub(crate) fn docker_config(file: &Path, registry: &str, user: &str, password: &str) {
-    let auth = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
-    std::fs::write(file, serde_json::json!({"auths": {registry: {"auth": auth}}}).to_string()).unwrap();
 }

@@ -11,7 +11,6 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 
 use super::http::{self, Reply, Server};
-use super::images::base64url;
 
 pub(crate) struct TokenServer {
     pub(crate) server: Server,
@@ -70,4 +69,8 @@ fn sign(certificate: &[u8], key: &[u8], age: u64, may_pull: bool) -> String {
     let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key, &random).unwrap();
     let signature = pair.sign(&random, signed.as_bytes()).unwrap();
     format!("{signed}.{}", base64url(signature))
+}
+
+fn base64url(content: impl AsRef<[u8]>) -> String {
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(content)
 }

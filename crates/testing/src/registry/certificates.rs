@@ -6,18 +6,30 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use time::OffsetDateTime;
 
 /// An authority that signs servers' certificates.
-pub(crate) struct Authority {
-    pub(crate) pem: String,
+pub struct Authority {
+    /// Its own certificate.
+    pub pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-pub(crate) struct Server {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+/// A server's certificate and key, as PEM.
+#[derive(Debug)]
+pub struct Server {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Authority").finish_non_exhaustive()
+    }
 }
 
 impl Authority {
-    pub(crate) fn new(name: &str) -> Self {
+    /// An authority of this name.
+    pub fn new(name: &str) -> Self {
         let mut parameters = CertificateParams::new(Vec::new()).unwrap();
         parameters.distinguished_name.push(DnType::CommonName, name);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -27,15 +39,18 @@ impl Authority {
         Self { pem, issuer: Issuer::new(parameters, key) }
     }
 
-    pub(crate) fn server(&self) -> Server {
+    /// A good certificate for `localhost`.
+    pub fn server(&self) -> Server {
         self.sign(OffsetDateTime::now_utc() + time::Duration::days(1), "localhost")
     }
 
-    pub(crate) fn expired(&self) -> Server {
+    /// One that was good until yesterday.
+    pub fn expired(&self) -> Server {
         self.sign(OffsetDateTime::now_utc() - time::Duration::days(1), "localhost")
     }
 
-    pub(crate) fn for_another_name(&self) -> Server {
+    /// One that is not for `localhost`.
+    pub fn for_another_name(&self) -> Server {
         self.sign(OffsetDateTime::now_utc() + time::Duration::days(1), "elsewhere.example")
     }
 
@@ -49,13 +64,13 @@ impl Authority {
     }
 
     /// Puts the authority where the client looks for it.
-    pub(crate) fn put(&self, folder: &Path) {
+    pub fn put(&self, folder: &Path) {
         std::fs::write(folder.join("ca.crt"), &self.pem).unwrap();
     }
 }
 
 /// What `openssl req -x509` makes: a server's certificate that says it is an authority.
-pub(crate) fn self_signed_authority() -> Server {
+pub fn self_signed_authority() -> Server {
     let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();

@@ -2,24 +2,32 @@
 
 use std::fmt::Write;
 
-use base64::Engine;
 use serde_json::{Value, json};
 
-pub(crate) const OCI: &str = "application/vnd.oci.image.manifest.v1+json";
-pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
-pub(crate) const DOCKER: &str = "application/vnd.docker.distribution.manifest.v2+json";
-pub(crate) const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+/// A manifest of the Open Container Initiative.
+pub const OCI: &str = "application/vnd.oci.image.manifest.v1+json";
+/// An index of theirs.
+pub const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// A manifest of Docker.
+pub const DOCKER: &str = "application/vnd.docker.distribution.manifest.v2+json";
+/// An index of theirs.
+pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 
 /// A manifest and the configuration it names.
 #[derive(Debug, Clone)]
-pub(crate) struct Image {
-    pub(crate) kind: &'static str,
-    pub(crate) manifest: Vec<u8>,
-    pub(crate) config: Vec<u8>,
-    pub(crate) architecture: String,
+pub struct Image {
+    /// Its media type.
+    pub kind: &'static str,
+    /// The manifest.
+    pub manifest: Vec<u8>,
+    /// The configuration.
+    pub config: Vec<u8>,
+    /// What it is for.
+    pub architecture: String,
 }
 
-pub(crate) fn digest(content: &[u8]) -> String {
+/// The digest of a content.
+pub fn digest(content: &[u8]) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, content);
     hash.as_ref().iter().fold("sha256:".to_owned(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
@@ -28,7 +36,8 @@ pub(crate) fn digest(content: &[u8]) -> String {
 }
 
 impl Image {
-    pub(crate) fn new(kind: &'static str, architecture: &str) -> Self {
+    /// An image with entrypoint, command, user, variables and working folder.
+    pub fn new(kind: &'static str, architecture: &str) -> Self {
         let config = json!({
             "os": "linux", "architecture": architecture, "rootfs": {"type": "layers", "diff_ids": []},
             "config": {
@@ -39,7 +48,8 @@ impl Image {
         Self::with_config(kind, architecture, config.to_string())
     }
 
-    pub(crate) fn with_config(kind: &'static str, architecture: &str, config: impl Into<Vec<u8>>) -> Self {
+    /// An image of this configuration.
+    pub fn with_config(kind: &'static str, architecture: &str, config: impl Into<Vec<u8>>) -> Self {
         let config = config.into();
         let config_kind = if kind == OCI {
             "application/vnd.oci.image.config.v1+json"
@@ -54,7 +64,8 @@ impl Image {
         Self { kind, manifest, config, architecture: architecture.to_owned() }
     }
 
-    pub(crate) fn digest(&self) -> String {
+    /// The digest of the manifest.
+    pub fn digest(&self) -> String {
         digest(&self.manifest)
     }
 
@@ -67,7 +78,7 @@ impl Image {
 }
 
 /// An index over images, with an attestation among them as build tools make it.
-pub(crate) fn index(kind: &str, images: &[&Image]) -> Vec<u8> {
+pub fn index(kind: &str, images: &[&Image]) -> Vec<u8> {
     let mut manifests: Vec<Value> = images.iter().map(|image| image.described()).collect();
     let mut attestation = manifests[0].clone();
     attestation["annotations"] = json!({"vnd.docker.reference.type": "attestation-manifest"});
@@ -76,19 +87,22 @@ pub(crate) fn index(kind: &str, images: &[&Image]) -> Vec<u8> {
 }
 
 /// Puts images into an open registry.
-pub(crate) struct Pusher {
+#[derive(Debug)]
+pub struct Pusher {
     client: reqwest::Client,
     host: String,
 }
 
 impl Pusher {
-    pub(crate) fn new(host: &str) -> Self {
+    /// For the open registry at this host.
+    pub fn new(host: &str) -> Self {
         // A second test of this process finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self { client: reqwest::Client::builder().no_proxy().build().unwrap(), host: host.to_owned() }
     }
 
-    pub(crate) async fn image(&self, repository: &str, tag: &str, image: &Image) {
+    /// Puts an image there.
+    pub async fn image(&self, repository: &str, tag: &str, image: &Image) {
         let uploads = format!("http://{}/v2/{repository}/blobs/uploads/", self.host);
         let begun = self.client.post(&uploads).send().await.unwrap();
         let place = begun.headers()["location"].to_str().unwrap().to_owned();
@@ -98,14 +112,11 @@ impl Pusher {
         self.manifest(repository, tag, image.kind, &image.manifest).await;
     }
 
-    pub(crate) async fn manifest(&self, repository: &str, tag: &str, kind: &str, manifest: &[u8]) {
+    /// Puts a manifest there that names what is there already.
+    pub async fn manifest(&self, repository: &str, tag: &str, kind: &str, manifest: &[u8]) {
         let place = format!("http://{}/v2/{repository}/manifests/{tag}", self.host);
         let put = self.client.put(place).header("content-type", kind).body(manifest.to_vec());
         let done = put.send().await.unwrap();
         assert_eq!(done.status(), 201, "{}", done.text().await.unwrap());
     }
-}
-
-pub(crate) fn base64url(content: impl AsRef<[u8]>) -> String {
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(content)
 }

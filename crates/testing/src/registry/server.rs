@@ -10,10 +10,13 @@ use tempfile::TempDir;
 use super::certificates;
 use super::images::{DOCKER, Image, Pusher};
 
-pub(crate) struct RealRegistry {
+/// A running registry, ended with the test.
+#[derive(Debug)]
+pub struct RealRegistry {
     /// `localhost:PORT`
-    pub(crate) host: String,
-    pub(crate) folder: TempDir,
+    pub host: String,
+    /// Where its files are; tests may put theirs there.
+    pub folder: TempDir,
     processes: Vec<Child>,
 }
 
@@ -27,7 +30,8 @@ impl Drop for RealRegistry {
 }
 
 impl RealRegistry {
-    pub(crate) async fn open() -> Self {
+    /// One that lets anyone in.
+    pub async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (host, process) = start(folder.path(), "open", "", "").await;
         Self { host, folder, processes: vec![process] }
@@ -49,18 +53,19 @@ impl RealRegistry {
     }
 
     /// With user names and passwords. The lines are those of `htpasswd -B`.
-    pub(crate) async fn password(line: &str) -> Self {
+    pub async fn password(line: &str) -> Self {
         let auth = "auth:\n  htpasswd:\n    realm: test\n    path: FOLDER/htpasswd\n";
         Self::guarded(auth, "", &[("htpasswd", line)]).await
     }
 
-    pub(crate) async fn tls(server: &certificates::Server) -> Self {
+    /// With this certificate.
+    pub async fn tls(server: &certificates::Server) -> Self {
         let tls = "  tls:\n    certificate: FOLDER/tls.crt\n    key: FOLDER/tls.key\n";
         Self::guarded("", tls, &[("tls.crt", &server.certificate), ("tls.key", &server.key)]).await
     }
 
     /// With tokens of the server at `realm`, signed with the key of a certificate.
-    pub(crate) async fn tokens(realm: &str, certificate: &str) -> Self {
+    pub async fn tokens(realm: &str, certificate: &str) -> Self {
         let auth = format!(
             "auth:\n  token:\n    realm: {realm}\n    service: test-service\n    issuer: test-issuer\n    \
              rootcertbundle: FOLDER/token.crt\n"
@@ -69,7 +74,7 @@ impl RealRegistry {
     }
 
     /// Puts images into an open registry.
-    pub(crate) fn pusher(&self) -> Pusher {
+    pub fn pusher(&self) -> Pusher {
         Pusher::new(&self.host)
     }
 }

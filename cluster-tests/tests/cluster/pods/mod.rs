@@ -1,0 +1,106 @@
+//! The pod runtime: any function image, in pods, within Porch's rights.
+
+mod calls;
+mod change;
+mod life;
+mod mesh;
+mod registries;
+mod replicas;
+mod trouble;
+mod warm_up;
+
+use std::{process::Command, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use cluster_tests::{
+    ACCOUNT, HostRunner, Request, Rights, Space, Witness, checkout, client, host_of, order, refusals_of,
+};
+use testing::{Server, ServerBuilder};
+use tonic::Status;
+use wire::{client::Client, proto::EvaluateFunctionResponse};
+
+use crate::installation::within;
+
+/// How long pods may take to be as a test wants them, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A runner on the node whose pods are in the test's own namespace.
+struct Lab {
+    space: Arc<Space>,
+    runner: Server,
+    client: Client,
+    witness: Witness,
+}
+
+impl Lab {
+    /// Starts it with these flags.
+    async fn start(space: &Arc<Space>, flags: &[&str]) -> Self {
+        Self::start_as(space, |builder| builder.flags(flags.iter().copied())).await
+    }
+
+    /// Starts it as a test wants it.
+    async fn start_as(space: &Arc<Space>, prepare: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
+        let runner = prepare(HostRunner::with_pods(space, Rights::Files).await).start();
+        let witness = space.witness().await;
+        Self { space: space.clone(), client: connect(&runner), runner, witness }
+    }
+
+    /// Calls the test function.
+    async fn call(&self, image: &str, orders: &[(&str, &str)]) -> Result<EvaluateFunctionResponse, Status> {
+        self.client.evaluate(image, order(orders), within(60)).await
+    }
+
+    /// The pod that answers a call.
+    async fn pod_of_call(&self, image: &str, orders: &[(&str, &str)]) -> String {
+        let orders: Vec<_> = [("host", "true")].iter().chain(orders).copied().collect();
+        host_of(&self.call(image, &orders).await.expect("the call is answered").resource_list)
+    }
+
+    /// The pods that answer calls made at once.
+    async fn pods_of_calls(&self, image: &str, calls: usize, orders: &[(&str, &str)]) -> Vec<String> {
+        let orders: Vec<_> = [("host", "true")].iter().chain(orders).copied().collect();
+        let input = order(&orders);
+        let calls: Vec<_> = (0..calls).map(|_| self.spawn(image, &input)).collect();
+        let mut pods = Vec::new();
+        for call in calls {
+            pods.push(host_of(&call.await.unwrap().expect("each call is answered").resource_list));
+        }
+        pods
+    }
+
+    /// A call that goes on beside the test.
+    fn spawn(
+        &self,
+        image: &str,
+        input: &Bytes,
+    ) -> tokio::task::JoinHandle<Result<EvaluateFunctionResponse, Status>> {
+        let (client, image, input) = (self.client.clone(), image.to_owned(), input.clone());
+        tokio::spawn(async move { client.evaluate(&image, input, within(60)).await })
+    }
+
+    /// What `function-runner pods` prints.
+    fn table(&self) -> String {
+        let output = Command::new(checkout().join("target/release/function-runner"))
+            .args(["pods", &format!("--address=127.0.0.1:{}", self.runner.port())])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Fails if it was refused anything that it cannot do without.
+    fn was_refused_nothing(&self) {
+        assert_eq!(needed_refusals(self.space.namespace(), ACCOUNT), []);
+    }
+}
+
+fn connect(runner: &Server) -> Client {
+    client(&format!("127.0.0.1:{}", runner.port()))
+}
+
+/// What an account was refused, save for what is tried and done without where Porch 1.5 does not allow it.
+pub(crate) fn needed_refusals(namespace: &str, account: &str) -> Vec<Request> {
+    let optional = ["/podtemplates", "/servicetemplates", "/functionconfigs"];
+    let is_needed = |it: &Request| !optional.iter().any(|kind| it.path.contains(kind));
+    refusals_of(namespace, account).into_iter().filter(is_needed).collect()
+}

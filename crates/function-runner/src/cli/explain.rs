@@ -1,0 +1,181 @@
+//! `function-runner explain`: which executor would run an image and why, and what its registry says of it.
+
+mod report;
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use flags::{Flags, Mistakes, Outcome};
+use registry::Reference;
+use tokio::time::Instant;
+use wire::Failure;
+
+use super::{in_runtime, run, say};
+use crate::{
+    args,
+    evaluate::Asked,
+    images::Images,
+    policy::Policy,
+    routing::{ConfigFollower, Routing},
+    settings::{self, ExecSettings, Logging, Machine, PodSettings, Settings},
+    telemetry,
+};
+use report::{Exec, Failed, Pod, Registry, Report};
+
+/// What is to be explained.
+#[derive(Debug)]
+struct Explain {
+    image: String,
+    tag: String,
+    json: bool,
+    timeout: Option<Duration>,
+    settings: Settings,
+}
+
+/// The image may stand before the flags, after them or among them.
+pub(super) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let image = match args::EXPLAIN.parse(arguments.iter().cloned()) {
+        // What follows the first that is no flag is left unread.
+        Outcome::Flags(flags) if !flags.arguments().is_empty() => {
+            Some(arguments.remove(arguments.len() - flags.arguments().len()))
+        }
+        _ => None,
+    };
+    run(&args::EXPLAIN, arguments, |flags| Ok(in_runtime(read(image, flags)?.run())))
+}
+
+fn read(image: Option<OsString>, mut flags: Flags) -> Result<Explain, Mistakes> {
+    let images: Vec<OsString> = image.into_iter().chain(flags.arguments().iter().cloned()).collect();
+    let image = match images.as_slice() {
+        [image] => image.to_string_lossy().into_owned(),
+        [] => {
+            flags.add(mistake("name the image to explain, such as example.com/set-owner:v1"));
+            String::new()
+        }
+        [_, second, ..] => {
+            let second = second.to_string_lossy();
+            flags.add(mistake(&format!("one image is explained at a time; what is {second:?}?")));
+            String::new()
+        }
+    };
+    let timeout = settings::not_negative(&mut flags, &args::TIMEOUT);
+    let mut settings = Settings::gather(&mut flags, &Machine);
+    if !flags.given(&args::LOG_LEVEL) {
+        // A person wants the answer; warnings and worse are told beside it.
+        settings.logging = Logging { level: 1, ..settings.logging };
+    }
+    let explain = Explain {
+        image,
+        tag: flags.get(&args::TAG),
+        json: flags.get(&args::OUTPUT) == "json",
+        timeout: (!timeout.is_zero()).then_some(timeout),
+        settings,
+    };
+    flags.finish(explain)
+}
+
+fn mistake(text: &str) -> flags::Mistake {
+    flags::Mistake::Other(text.to_owned())
+}
+
+impl Explain {
+    async fn run(self) -> anyhow::Result<ExitCode> {
+        telemetry::start_logs(self.settings.logging);
+        let report = self.explain().await?;
+        if self.json {
+            say(&serde_json::to_string_pretty(&report).context("cannot write the answer as JSON")?);
+        } else {
+            say(&report.to_text());
+        }
+        Ok(if report.executor.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    async fn explain(&self) -> anyhow::Result<Report> {
+        let Settings { default_image_prefix, registries, exec, pod, .. } = &self.settings;
+        let policy =
+            Policy { default_prefix: default_image_prefix.clone(), allowed: registries.allowed.clone() };
+        let image = Reference::parse_with_prefix(&self.image, default_image_prefix)?;
+        let tag = (!self.tag.is_empty()).then(|| self.tag.clone());
+        let asked = match policy.admit(&self.image, &self.tag) {
+            Ok(asked) => asked,
+            Err(Failure::ImageDenied { cause, .. }) => return Ok(Report::refused(&image, tag, cause)),
+            Err(failure) => return Err(failure.into()),
+        };
+        let exec = explain_exec(exec.as_ref(), &asked, default_image_prefix)?;
+        let mut pod = explain_pod(pod.as_ref(), exec.runs);
+        let images = Images::new(registries)?;
+        // Where an executable runs it, the tag is the one it was configured for.
+        let asked = exec.reference.clone().map_or(asked, Asked::from);
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let found = images.resolve(&asked.image, asked.constraint.as_ref(), deadline).await;
+        if pod.runs && found.is_err() {
+            pod = Pod { runs: false, reason: format!("{}, but needs to read it: see below", pod.reason) };
+        }
+        let is_pinned = self.settings.pod.as_ref().is_some_and(|pod| pod.pin_digests);
+        Ok(Report {
+            image: image.to_string(),
+            tag,
+            is_allowed: true,
+            policy: match policy.allowed.allowing(&image) {
+                Some(prefix) => format!("it is under {prefix} of --allowed-images"),
+                None => "every image is, as --allowed-images lists none".to_owned(),
+            },
+            executor: match (exec.runs, pod.runs) {
+                (true, _) => Some("exec"),
+                (false, true) => Some("pod"),
+                (false, false) => None,
+            },
+            exec: Some(exec),
+            pod: Some(pod),
+            registry: found.as_ref().ok().map(|metadata| Registry::new(metadata, is_pinned)),
+            registry_error: found.err().map(|failure| Failed::new(&failure)),
+        })
+    }
+}
+
+fn explain_exec(exec: Option<&ExecSettings>, asked: &Asked, default_prefix: &str) -> anyhow::Result<Exec> {
+    let Some(exec) = exec else { return Ok(Exec::no("it is turned off by --disable-runtimes")) };
+    let functions = std::path::absolute(&exec.functions).context("the current folder is gone")?;
+    let routing = Routing::default();
+    ConfigFollower::start(&exec.config, exec.config_required, &functions, default_prefix, routing.clone())?;
+    let index = routing.index();
+    let config = exec.config.display();
+    let Some(found) = index.executables.find(&asked.image, asked.constraint.as_ref()) else {
+        return Ok(Exec::no(&match index.executables.len() {
+            0 => format!("{config} lists no images, or is not there"),
+            images => format!("none of the {images} entries of {config} is for it"),
+        }));
+    };
+    let file = &found.value.path;
+    let problem = found.value.check().err();
+    let reason = match &problem {
+        None => format!("the entry {:?} of {config} names the executable {}", found.entry, file.display()),
+        Some(problem) => format!(
+            "the entry {:?} of {config} names the executable {}, but that {problem}",
+            found.entry,
+            file.display()
+        ),
+    };
+    let reference: Option<Reference> = found.tag.and_then(|tag| asked.image.with_tag(tag).ok());
+    Ok(Exec {
+        runs: problem.is_none(),
+        reason,
+        entry: Some(found.entry.to_owned()),
+        file: Some(file.clone()),
+        reference,
+    })
+}
+
+fn explain_pod(pod: Option<&PodSettings>, is_taken: bool) -> Pod {
+    let obstacle = match pod {
+        None => Some("it is turned off by --disable-runtimes"),
+        Some(pod) => pod.obstacle(),
+    };
+    let reason = match (obstacle, is_taken) {
+        (Some(obstacle), _) => obstacle,
+        (None, true) => "it is not asked, as exec comes first",
+        (None, false) => "it takes every image",
+    };
+    Pod { runs: obstacle.is_none() && !is_taken, reason: reason.to_owned() }
+}

@@ -1,0 +1,91 @@
+//! The pod runtime: functions as images in warm pods of the cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use pods::{Lost, Runtime};
+use registry::Metadata;
+use tokio::time::Instant;
+use tonic::Code;
+use wire::{Answer, Failure, client::CallOptions};
+
+use super::{Call, Evaluator, Stage, head_start};
+use crate::images::Images;
+
+/// Runs any image in a pod.
+#[derive(Debug)]
+pub struct PodEvaluator {
+    runtime: Runtime,
+    images: Arc<Images>,
+    /// How long one function may run; the caller's deadline may be shorter.
+    timeout: Duration,
+}
+
+impl PodEvaluator {
+    /// An evaluator that leases pods of `runtime`.
+    pub fn new(runtime: Runtime, images: Arc<Images>, timeout: Duration) -> Self {
+        Self { runtime, images, timeout }
+    }
+
+    /// One try: a pod, and the call in it.
+    async fn run(&self, call: &Call, metadata: &Metadata) -> Result<Answer, Lost> {
+        let image = &metadata.reference;
+        call.progress.enter(Stage::WaitingForPod);
+        let deadline = call.deadline.map(|at| at - head_start(at.saturating_duration_since(Instant::now())));
+        let lease = self.runtime.lease(image, metadata, deadline).await.map_err(Lost::Call)?;
+        call.progress.enter(Stage::Running);
+        let timeout = self.runtime.timeout(image).unwrap_or(self.timeout);
+        let latest = Instant::now() + timeout;
+        let own_limit = deadline.is_none_or(|deadline| latest < deadline);
+        let limit = Some(if own_limit { latest } else { deadline.unwrap_or(latest) });
+        let options = CallOptions { timeout: None, trace: Some(call.trace.clone()) };
+        let outcome = lease.run(image.as_given(), call.resource_list.clone(), limit, options).await;
+        let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
+        match outcome {
+            Err(Lost::Call(Failure::Pod { status, .. })) if status.code() == Code::DeadlineExceeded => {
+                Err(Lost::Call(too_late(call, own_limit, timeout, status.message())))
+            }
+            Err(Lost::Pod(failure)) if is_over => {
+                Err(Lost::Call(too_late(call, own_limit, timeout, &failure.to_string())))
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// The failure of a call that took too long in its pod.
+fn too_late(call: &Call, own_limit: bool, timeout: Duration, words: &str) -> Failure {
+    if !own_limit {
+        return call.timed_out(words.to_owned());
+    }
+    let cause = format!("the function ran longer than its time limit allows ({timeout:?}): {words}");
+    Failure::TimedOut { image: call.image.as_given().to_owned(), cause, stderr: String::new() }
+}
+
+#[tonic::async_trait]
+impl Evaluator for PodEvaluator {
+    fn name(&self) -> &'static str {
+        "pod"
+    }
+
+    async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
+        call.progress.enter(Stage::Resolving);
+        let resolved = self.images.resolve(&call.image, call.constraint.as_ref(), call.deadline).await;
+        let metadata = resolved.map_err(|cause| no_pod(call, cause))?;
+        match self.run(call, &metadata).await {
+            Ok(answer) => Ok(answer),
+            Err(Lost::Call(failure)) => Err(failure),
+            // The pod went away before it answered. Functions change nothing but their output: once more.
+            Err(Lost::Pod(first)) => {
+                tracing::warn!(image = call.image.as_given(), cause = %first, "trying another pod");
+                self.run(call, &metadata).await.map_err(Lost::into_failure)
+            }
+        }
+    }
+}
+
+fn no_pod(call: &Call, cause: Failure) -> Failure {
+    match cause {
+        late @ Failure::TimedOut { .. } => late,
+        cause => Failure::NoPod { image: call.image.as_given().to_owned(), cause: Box::new(cause) },
+    }
+}

@@ -1,0 +1,15 @@
+//! The pod runtime within the service: what it is told about functions, its
+//! warm-up, and what it tells.
+
+mod list;
+mod settings;
+mod start;
+mod warm_up;
+mod world;
+
+pub(crate) use list::PodList;
+pub(crate) use start::start;
+
+use settings::PodFunctions;
+use warm_up::{PodCacheFollower, Warming};
+use world::ServiceWorld;

@@ -1,0 +1,158 @@
+//! The cluster as the runtime's tasks see it: the API, the template in force,
+//! the pull secret, and the settings they all share.
+
+use std::{fmt::Debug, path::PathBuf, sync::Arc, time::Duration};
+
+use kube::{Api, Client, Resource, core::NamespaceResourceScope};
+use pool::Spec;
+use registry::Reference;
+use tokio::sync::watch;
+use wire::Failure;
+
+use crate::{
+    address::AddressMode,
+    names::{PodName, checksum},
+    pull_secret::PullSecret,
+    settings::{FunctionSettings, Overrides},
+    template::{Template, source::TemplateState},
+    world::World,
+};
+
+/// How long a launch waits until the template is known for the first time.
+const FIRST_TEMPLATE: Duration = Duration::from_secs(20);
+/// The message limit of wrappers that were not told another.
+const USUAL_MESSAGE: usize = 6 * 1024 * 1024;
+
+/// What the pod runtime is told at its start.
+#[derive(Debug, Clone)]
+pub struct RuntimeSettings {
+    /// Where function pods are.
+    pub namespace: String,
+    /// Where we are ourselves.
+    pub own_namespace: String,
+    /// The wrapper server's image.
+    pub wrapper_image: String,
+    /// The ConfigMap in our namespace that holds the templates.
+    pub config_map: Option<String>,
+    /// The largest message, both ways.
+    pub max_message: usize,
+    /// How long a pod is kept after its last use.
+    pub time_to_live: Duration,
+    /// How often pods that nobody needs are looked for.
+    pub scan_interval: Duration,
+    /// Pods of one function at most.
+    pub max_parallel: usize,
+    /// Calls in a pod from which on another pod is wanted.
+    pub max_queue: usize,
+    /// Pods of all functions together at most.
+    pub max_pods: Option<usize>,
+    /// Calls that may wait for a pod.
+    pub max_waiting: usize,
+    /// How long a pod may take to be ready.
+    pub ready_timeout: Duration,
+    /// How long a slot claimed by another replica may stay without a pod.
+    pub claim_timeout: Duration,
+    /// Which address of a pod calls go to.
+    pub address: AddressMode,
+    /// Whether pods run the digest of what was inspected.
+    pub pin_digests: bool,
+    /// The secret that function images are pulled with: its name, and the file it is made from.
+    pub pull_secret: Option<(String, PathBuf)>,
+}
+
+/// The cluster, shared by all tasks of the runtime.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) settings: RuntimeSettings,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) pull_secret: Option<PullSecret>,
+    pub(crate) template: watch::Receiver<TemplateState>,
+    /// Tells this process from other replicas and from those before it.
+    pub(crate) instance: String,
+}
+
+impl Cluster {
+    /// The API of a kind in the namespace of pods.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.settings.namespace)
+    }
+
+    /// The template in force; waits for the first.
+    pub(crate) async fn template(&self) -> Result<Arc<Template>, (Failure, bool)> {
+        let mut template = self.template.clone();
+        let known = template.wait_for(|state| !matches!(state, TemplateState::Unknown));
+        let state = tokio::time::timeout(FIRST_TEMPLATE, known).await;
+        let unknown = || Failure::Unavailable {
+            cause: "the pod template is not known yet: the API server has not answered".to_owned(),
+        };
+        match state.ok().and_then(Result::ok).as_deref() {
+            Some(TemplateState::Ready(template)) => Ok(template.clone()),
+            Some(TemplateState::Failed(error)) if error.may_pass() => {
+                Err((Failure::Unavailable { cause: error.to_string() }, false))
+            }
+            Some(TemplateState::Failed(error)) => Err((Failure::Unusable { cause: error.to_string() }, true)),
+            Some(TemplateState::Unknown) | None => Err((unknown(), false)),
+        }
+    }
+
+    /// The name of the secret an image is pulled with, if it needs one.
+    pub(crate) async fn pull_secret(&self, image: &Reference) -> Result<Option<String>, (Failure, bool)> {
+        match &self.pull_secret {
+            Some(secret) if !registry::is_exempt(image) => secret.ensure().await.map(Some).map_err(|error| {
+                let cause = format!("cannot prepare the secret to pull {} with: {error}", image.as_given());
+                (Failure::Unavailable { cause }, false)
+            }),
+            _ => Ok(None),
+        }
+    }
+
+    /// What pods of an image are to be.
+    pub(crate) fn spec(&self, stem: Arc<str>, template_version: &str, settings: &FunctionSettings) -> Spec {
+        Spec {
+            stem,
+            revision: revision(template_version, &self.settings_version(settings)),
+            min_pods: settings.min_pods.unwrap_or(0),
+            max_pods: settings.max_pods.unwrap_or(self.settings.max_parallel),
+            max_queue: settings.max_queue.unwrap_or(self.settings.max_queue),
+            time_to_live: settings.time_to_live.unwrap_or(self.settings.time_to_live),
+        }
+    }
+
+    /// The stem of an image's pods.
+    pub(crate) fn stem(image: &Reference, digest: &str) -> Arc<str> {
+        PodName::new(image, digest).stem().into()
+    }
+
+    /// Tells pods of different settings apart. Nothing for pods as they are without
+    /// settings, so that those of the original are up to date.
+    pub(crate) fn settings_version(&self, settings: &FunctionSettings) -> String {
+        let max_message = self.settings.max_message;
+        if settings.overrides == Overrides::default() && max_message == USUAL_MESSAGE {
+            return String::new();
+        }
+        let overrides = serde_json::to_vec(&settings.overrides).unwrap_or_default();
+        checksum(&[max_message.to_string().as_bytes(), &overrides].concat())
+    }
+}
+
+impl RuntimeSettings {
+    /// How long a Service may be without a pod before it is taken for forgotten.
+    pub(crate) fn orphan_age(&self) -> Duration {
+        self.claim_timeout * 3
+    }
+}
+
+impl Debug for Cluster {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Cluster").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// What a pod must be made from to be up to date, beside its image.
+pub(crate) fn revision(template: &str, settings: &str) -> Arc<str> {
+    format!("{template}/{settings}").into()
+}

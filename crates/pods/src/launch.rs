@@ -1,0 +1,266 @@
+//! Making a pod: its Service first, whose name claims the slot, then the pod.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use k8s_openapi::{
+    api::core::v1::{Pod, Service},
+    jiff::Timestamp,
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use pool::Spec;
+use registry::{Metadata, Reference};
+use tracing::{debug, warn};
+use wire::Failure;
+
+use crate::{
+    cluster::Cluster,
+    marks::{CLAIMED_BY, FUNCTION, LAUNCH, is_function_service},
+    render::{self, FIELD_MANAGER, IMAGE_LABEL, RECLAIM_AFTER, SETTINGS_VERSION},
+    settings::FunctionSettings,
+    template::{Template, WRAPPER_PORT},
+    trouble::{self, Meaning, persistently},
+};
+
+/// A pod to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    /// The function's image.
+    pub(crate) image: Reference,
+    /// What the pod is to be.
+    pub(crate) spec: Arc<Spec>,
+    /// The pod's id: the name of its Service.
+    pub(crate) id: String,
+    /// Marks the pod as made by this launch, so that it is recognised if the answer to its creation is lost.
+    pub(crate) mark: String,
+    /// Whether the pod's name is to be exactly its id.
+    pub(crate) exact_name: bool,
+    /// Whether a Service that is there may be used: nobody makes a pod for it.
+    pub(crate) take_over: bool,
+}
+
+/// What became of a launch.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The pod is made.
+    Launched(Box<Pod>),
+    /// Another replica has the slot.
+    Taken,
+    /// There is no pod.
+    Failed { failure: Box<Failure>, lasting: bool },
+}
+
+impl From<(Failure, bool)> for Outcome {
+    fn from((failure, lasting): (Failure, bool)) -> Self {
+        Self::Failed { failure: Box::new(failure), lasting }
+    }
+}
+
+type Trouble = (Failure, bool);
+
+impl Launch {
+    /// Makes the pod.
+    pub(crate) async fn run(self, cluster: &Cluster) -> Outcome {
+        match self.try_run(cluster).await {
+            Ok(Some(pod)) => Outcome::Launched(Box::new(pod)),
+            Ok(None) => Outcome::Taken,
+            Err(trouble) => trouble.into(),
+        }
+    }
+
+    async fn try_run(&self, cluster: &Cluster) -> Result<Option<Pod>, Trouble> {
+        let inspected = cluster.world.inspect(&self.image, None).await;
+        let metadata = inspected.map_err(|failure| {
+            let lasting = is_lasting(&failure);
+            (failure, lasting)
+        })?;
+        let template = cluster.template().await?;
+        let pull_secret = cluster.pull_secret(&self.image).await?;
+        let settings = cluster.world.settings(&self.image);
+        let mut service = render::service(&template, &self.id, &cluster.settings.namespace);
+        service
+            .metadata
+            .annotations
+            .get_or_insert_default()
+            .insert(CLAIMED_BY.to_owned(), cluster.instance.clone());
+        let pod = self.render(cluster, &template, &metadata, &settings, pull_secret.as_deref());
+
+        let Some(claim) = self.claim(cluster, &service).await? else { return Ok(None) };
+        match self.create(cluster, pod).await {
+            Ok(pod) => Ok(Some(pod)),
+            Err(trouble) => {
+                release(cluster, &claim).await;
+                Err(trouble)
+            }
+        }
+    }
+
+    fn render(
+        &self,
+        cluster: &Cluster,
+        template: &Template,
+        metadata: &Metadata,
+        settings: &FunctionSettings,
+        pull_secret: Option<&str>,
+    ) -> Pod {
+        let pinned =
+            cluster.settings.pin_digests.then(|| self.image.with_digest(&metadata.digest).ok()).flatten();
+        let image = pinned.as_ref().unwrap_or(&self.image);
+        let arguments: Vec<String> = metadata.entrypoint.iter().chain(&metadata.command).cloned().collect();
+        let keep_until = Timestamp::now().as_second()
+            + i64::try_from(self.spec.time_to_live.as_secs()).unwrap_or(i64::MAX / 2);
+        let mut annotations = BTreeMap::from([
+            (RECLAIM_AFTER.to_owned(), keep_until.to_string()),
+            (FUNCTION.to_owned(), self.image.as_given().to_owned()),
+            (LAUNCH.to_owned(), self.mark.clone()),
+        ]);
+        let version = cluster.settings_version(settings);
+        if !version.is_empty() {
+            annotations.insert(SETTINGS_VERSION.to_owned(), version);
+        }
+        render::pod(
+            template,
+            &render::PodRequest {
+                id: &self.id,
+                exact_name: self.exact_name,
+                image: image.as_given(),
+                arguments: &arguments,
+                overrides: &settings.overrides,
+                annotations: &annotations,
+                max_message: cluster.settings.max_message,
+                port: WRAPPER_PORT,
+                pull_secret,
+                namespace: &cluster.settings.namespace,
+            },
+        )
+    }
+
+    /// Claims the slot by its Service. `None`: another replica has it.
+    async fn claim(&self, cluster: &Cluster, service: &Service) -> Result<Option<Service>, Trouble> {
+        let api: Api<Service> = cluster.api();
+        let what = "cannot create the Service of a function pod";
+        let params = post();
+        match persistently(|| api.create(&params, service)).await {
+            Ok(created) => return Ok(Some(created)),
+            Err(error) if trouble::meaning(&error) == Meaning::Exists => {}
+            Err(error) => return Err(trouble::failure(what, &error)),
+        }
+        let there = match persistently(|| api.get_opt(&self.id)).await {
+            Ok(Some(there)) => there,
+            // It went between the two questions; the next launch will find the name free.
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(trouble::failure("cannot look at a Service", &error)),
+        };
+        if !is_function_service(&there) {
+            let cause = format!(
+                "the Service {} in {} is not one of the function runner's and is in the way of the pod; remove it",
+                self.id, cluster.settings.namespace
+            );
+            return Err((Failure::Unusable { cause }, true));
+        }
+        let is_ours = there.annotations().get(CLAIMED_BY) == Some(&cluster.instance);
+        let is_old = age(&there).is_some_and(|age| age > cluster.settings.claim_timeout);
+        if is_ours || self.take_over || (is_old && !self.has_pod(cluster).await) {
+            debug!(service = self.id, "using a Service that has no pod");
+            return Ok(Some(there));
+        }
+        Ok(None)
+    }
+
+    /// Whether there is a pod for the Service. When in doubt there is.
+    async fn has_pod(&self, cluster: &Cluster) -> bool {
+        let found = cluster.api::<Pod>().list(&self.of_this_id()).await;
+        found.map_or(true, |pods| !pods.items.is_empty())
+    }
+
+    fn of_this_id(&self) -> ListParams {
+        ListParams::default().labels(&format!("{}={}", IMAGE_LABEL, self.id))
+    }
+
+    async fn create(&self, cluster: &Cluster, mut pod: Pod) -> Result<Pod, Trouble> {
+        let api: Api<Pod> = cluster.api();
+        let mut pause = Duration::from_millis(200);
+        let mut tries = 0;
+        loop {
+            let error = match trouble::in_time(api.create(&post(), &pod)).await {
+                Ok(created) => return Ok(created),
+                Err(error) => error,
+            };
+            tries += 1;
+            match trouble::meaning(&error) {
+                // A pod of that name is on its way out, or was made by hand.
+                Meaning::Exists if pod.metadata.name.is_some() => {
+                    pod.metadata.generate_name = pod.metadata.name.take().map(|name| format!("{name}-"));
+                }
+                Meaning::Passing | Meaning::Exists if tries < 5 => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                    // The answer may have been lost, not the request.
+                    if let Some(made) = self.find(&api).await {
+                        return Ok(made);
+                    }
+                }
+                _ => {
+                    let what = format!("cannot create a pod in {}", cluster.settings.namespace);
+                    return Err(trouble::failure(&what, &error));
+                }
+            }
+        }
+    }
+
+    async fn find(&self, api: &Api<Pod>) -> Option<Pod> {
+        let pods = trouble::in_time(api.list(&self.of_this_id())).await.ok()?;
+        pods.items.into_iter().find(|pod| pod.annotations().get(LAUNCH) == Some(&self.mark))
+    }
+}
+
+fn post() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+/// Whether the failure to learn about an image will not pass by itself soon.
+fn is_lasting(failure: &Failure) -> bool {
+    use tonic::Code;
+    matches!(failure.code(), Code::FailedPrecondition | Code::PermissionDenied | Code::InvalidArgument)
+}
+
+fn age(service: &Service) -> Option<Duration> {
+    let created = service.metadata.creation_timestamp.as_ref()?.0;
+    Duration::try_from(Timestamp::now().duration_since(created)).ok()
+}
+
+/// Frees the slot again; a claim that stays is found by the next scan.
+async fn release(cluster: &Cluster, claim: &Service) {
+    let Some(uid) = claim.uid() else { return };
+    if let Err(error) = remove_service(cluster, &claim.name_any(), &uid).await {
+        warn!(service = claim.name_any(), cause = trouble::words(&error), "cannot remove the Service");
+    }
+}
+
+/// Deletes this very Service; one that is gone is as good.
+pub(crate) async fn remove_service(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<()> {
+    let api: Api<Service> = cluster.api();
+    remove(&api, name, uid).await
+}
+
+/// Deletes this very pod, with the grace it asks for itself.
+pub(crate) async fn remove_pod(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<()> {
+    let api: Api<Pod> = cluster.api();
+    remove(&api, name, uid).await
+}
+
+async fn remove<K>(api: &Api<K>, name: &str, uid: &str) -> kube::Result<()>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let params = DeleteParams {
+        preconditions: Some(kube::api::Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match persistently(|| async { api.delete(name, &params).await.map(drop) }).await {
+        Err(error) if matches!(trouble::meaning(&error), Meaning::Missing | Meaning::Conflict) => Ok(()),
+        outcome => outcome,
+    }
+}
