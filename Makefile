@@ -1,6 +1,6 @@
 # Everything a newcomer or CI needs; each target does its own set-up.
 .DEFAULT_GOAL := help
-.PHONY: help run build images test check bench fmt deny setup clean cluster-up cluster-down cluster-shell
+.PHONY: help run build generate images test check bench fmt deny setup clean cluster-up cluster-down cluster-shell
 
 # rustup installs itself here; a fresh shell may not have it in its path yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -13,6 +13,9 @@ run: build ## Build and start the service with an example function, no cluster n
 
 build: ## Build the static programs into target/release
 	@scripts/build
+
+generate: setup ## Write the definitions of our kinds into deploy/crds
+	cargo run --locked --quiet --package api --example generate -- deploy/crds
 
 images: build ## Build the OCI images into target/images
 	@crates/images/make-images
@@ -36,7 +39,7 @@ check: setup ## The fast loop: format, clippy, unit tests
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo test --locked --workspace --lib --bins
 
-bench: build ## Measure against bare processes; the table is also in target/bench.json
+bench: images ## Measure against bare processes and bare pods; also in target/bench*.json
 	@scripts/bench
 
 deny: setup ## Check the dependencies' licences and bans

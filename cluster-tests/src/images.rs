@@ -21,12 +21,16 @@ pub fn has_image(name: &str) -> bool {
 
 /// A tag that changes with the content, so that no node runs an older one.
 pub fn digest_tag(name: &str) -> String {
+    digest(name).trim_start_matches("sha256:")[..12].to_owned()
+}
+
+/// The digest of the image `name` of `make images`.
+pub fn digest(name: &str) -> String {
     let file = layout(name).join("index.json");
     let text = fs::read_to_string(&file)
         .unwrap_or_else(|error| panic!("{}: {error}; it is made by `make images`", file.display()));
     let index: Value = serde_json::from_str(&text).unwrap();
-    let digest = index["manifests"][0]["digest"].as_str().expect("a manifest");
-    digest.trim_start_matches("sha256:")[..12].to_owned()
+    index["manifests"][0]["digest"].as_str().expect("a manifest").to_owned()
 }
 
 /// Pushes the image `name` of `make images`; its reference in the cluster.

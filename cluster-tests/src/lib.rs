@@ -28,7 +28,7 @@ mod witness;
 pub use audit::{Request, refusals_of, requests_of};
 pub use cut::Cut;
 pub use function::{host_of, order};
-pub use images::{REGISTRY_FOR_PODS, digest_tag, has_image, push, push_as, push_to};
+pub use images::{REGISTRY_FOR_PODS, digest, digest_tag, has_image, push, push_as, push_to};
 pub use kubectl::{kubectl, kustomize};
 pub use manifests::{Applied, containers_of, parse, replace_images};
 pub use page::page;
@@ -37,7 +37,7 @@ pub use rights::{ACCOUNT, Rights};
 pub use runner::{HostRunner, RunnerDeployment, client, client_of};
 pub use space::{Space, on_cluster};
 pub use testing::Signal;
-pub use wait::{deployment_ready, service_reachable, until};
+pub use wait::{deployment_ready, eventually, service_reachable, until};
 pub use witness::{IMAGE_LABEL, Seen, Witness};
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, DynamicObject, ListParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
     runtime::wait::conditions,
 };
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ impl Space {
         let (spaces, rest): (Vec<_>, Vec<_>) =
             all.into_iter().filter(|it| !goes_along(it)).partition(|it| it.kind == "Namespace");
         for name in &namespaces {
-            self.end_pods(name).await;
+            self.let_go(name).await;
         }
         for it in spaces.iter().chain(&rest) {
             self.delete(it).await;
@@ -219,6 +219,21 @@ impl Space {
         let _ = deployments.delete_collection(&DeleteParams::background(), &all).await;
         let _ = replica_sets.delete_collection(&DeleteParams::background(), &all).await;
         let _ = pods.delete_collection(&now, &all).await;
+    }
+
+    /// Ends the pods of a namespace, and takes away what a runner that is gone holds there. Objects that are
+    /// being deleted cannot be held anew, whoever still runs.
+    async fn let_go(&self, namespace: &str) {
+        let kind = GroupVersionKind::gvk("config.porch.kpt.dev", "v1alpha1", "FunctionConfig");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "functionconfigs");
+        let configs: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
+        // The kind need not be there.
+        let _ = configs.delete_collection(&DeleteParams::background(), &ListParams::default()).await;
+        self.end_pods(namespace).await;
+        for config in configs.list(&ListParams::default()).await.into_iter().flatten() {
+            let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            let _ = configs.patch(&config.name_any(), &PatchParams::default(), &free).await;
+        }
     }
 
     async fn delete(&self, it: &Applied) {

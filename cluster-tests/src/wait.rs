@@ -1,6 +1,9 @@
 //! Waiting for the cluster, by watching it and never without a limit.
 
-use std::{fmt::Debug, time::Duration};
+use std::{
+    fmt::Debug,
+    time::{Duration, Instant},
+};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
@@ -28,6 +31,15 @@ where
             let last = api.get_opt(name).await;
             panic!("{name} not {what} within {limit:?}; it is: {last:#?}")
         }
+    }
+}
+
+/// Looks until `check` holds, where there is nothing to watch; fails the test with `what` after a minute.
+pub async fn eventually<F: Future<Output = bool>>(what: &str, mut check: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !check().await {
+        assert!(begun.elapsed() < Duration::from_mins(1), "not within a minute: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

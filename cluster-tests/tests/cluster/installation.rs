@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use cluster_tests::{
-    Space, client_of, deployment_ready, push, refusals_of, replace_images, service_reachable,
+    Request, Space, client_of, deployment_ready, push, refusals_of, replace_images, service_reachable,
 };
 use serde_json::Value;
 use wire::client::{CallOptions, Client};
 
-use crate::pods::needed_refusals;
+use crate::pods::is_needed;
 
 /// The image of the example function, which the runner of these tests offers.
 pub(crate) const IMAGE: &str = "example.com/set-owner:v1";
@@ -37,6 +37,8 @@ pub(crate) struct Installation {
     pub(crate) deployment: Value,
     /// The Service in front of it.
     pub(crate) service: String,
+    /// How often its account was refused something before: by installations before it, which had the same.
+    refused_before: usize,
 }
 
 impl Installation {
@@ -53,7 +55,6 @@ impl Installation {
         objects.sort_by_key(order);
         for object in &mut objects {
             replace_images(object, &names);
-            space.apply_object(object).await;
         }
         let find = |kind: &str, name: &str| {
             let found = objects.iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
@@ -64,10 +65,14 @@ impl Installation {
         let namespace = deployment["metadata"]["namespace"].as_str().expect("a namespace").to_owned();
         let installation = Self {
             space: space.clone(),
+            refused_before: refusals_of(&namespace, account(&deployment)).len(),
             namespace,
             service: service["metadata"]["name"].as_str().unwrap().to_owned(),
             deployment,
         };
+        for object in &objects {
+            space.apply_object(object).await;
+        }
         installation.ready().await;
         service_reachable(&installation.namespace, &installation.service, 9445).await;
         installation
@@ -99,20 +104,25 @@ impl Installation {
         assert!(text.contains("example.com/owner: platform"), "{text}");
     }
 
-    /// Its account.
-    pub(crate) fn account(&self) -> &str {
-        self.deployment["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default")
-    }
-
     /// Asserts that the API server has refused it nothing.
     pub(crate) fn was_refused_nothing(&self) {
-        assert_eq!(refusals_of(&self.namespace, self.account()), []);
+        assert_eq!(self.refusals(), []);
     }
 
     /// Asserts that it was refused nothing save what it tries and does without.
     pub(crate) fn was_refused_nothing_needed(&self) {
-        assert_eq!(needed_refusals(&self.namespace, self.account()), []);
+        let needed: Vec<_> = self.refusals().into_iter().filter(is_needed).collect();
+        assert_eq!(needed, []);
     }
+
+    fn refusals(&self) -> Vec<Request> {
+        refusals_of(&self.namespace, account(&self.deployment)).split_off(self.refused_before)
+    }
+}
+
+/// The account of a deployment.
+fn account(deployment: &Value) -> &str {
+    deployment["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default")
 }
 
 /// What others need goes first: namespaces, then kinds.

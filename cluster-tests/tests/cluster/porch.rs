@@ -258,6 +258,8 @@ async fn takes_the_example_template(porch: Porch) {
     let mut deployment = porch.installation.deployment.clone();
     let command = deployment.pointer_mut("/spec/template/spec/containers/0/command").unwrap();
     command.as_array_mut().unwrap().push("--function-pod-template=kpt-function-eval-pod-template".into());
+    let load = Load::begin(|| porch.installation.client(), &porch.image, &order(&[]));
+    load.goes_on(20).await;
     porch.space.apply_object(&deployment).await;
     porch.installation.ready().await;
     let maps: Api<ConfigMap> = Api::namespaced(porch.space.client(), &porch.installation.namespace);
@@ -266,9 +268,9 @@ async fn takes_the_example_template(porch: Porch) {
     let is_of = |seen: &Seen| {
         seen.ready().any(|pod| pod.annotations().get("fn.kpt.dev/template-version") == Some(&version))
     };
-    porch.pod_of_call().await;
     porch.witness.until("of the example", PATIENCE, is_of).await;
-    porch.pod_of_call().await;
+    load.goes_on(20).await;
+    load.lost_nothing().await;
     porch.installation.was_refused_nothing();
 }
 

@@ -51,7 +51,8 @@ impl Findings {
             (Value::Number(_), Some("integer")) => self.integer(value, schema, path)?.into(),
             (Value::String(text), None) if schema.x_kubernetes_int_or_string == Some(true) => {
                 if schema.pattern.as_deref() == Some(QUANTITY) && !is_quantity(text) {
-                    let cause = format!("{} is not a quantity; write it as 500m, 2, 64Mi or 1.5Gi", shown(text));
+                    let cause =
+                        format!("{} is not a quantity; write it as 500m, 2, 64Mi or 1.5Gi", shown(text));
                     self.problem(path, cause);
                     return None;
                 }

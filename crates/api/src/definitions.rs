@@ -40,8 +40,10 @@ fn complete(name: &str, schema: &mut JSONSchemaProps) {
         "conditions" | "executors" => keyed(schema, &["type"]),
         "ports" => keyed(schema, &["port", "protocol"]),
         "protocol" => schema.default = Some(JSON(json!("TCP"))),
-        "configMapKeyRef" | "configMapRef" | "fieldRef" | "fileKeyRef" | "resourceFieldRef" | "secretKeyRef"
-        | "secretRef" | "selector" => schema.x_kubernetes_map_type = Some("atomic".to_owned()),
+        "configMapKeyRef" | "configMapRef" | "fieldRef" | "fileKeyRef" | "resourceFieldRef"
+        | "secretKeyRef" | "secretRef" | "selector" => {
+            schema.x_kubernetes_map_type = Some("atomic".to_owned());
+        }
         "divisor" => schema.pattern = Some(QUANTITY.to_owned()),
         _ => {}
     }

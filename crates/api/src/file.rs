@@ -1,4 +1,4 @@
-//! FunctionConfigs in files, for those who have no cluster, or none that knows the kind.
+//! Objects of the kind FunctionConfig in files, for those who have no cluster, or none that knows the kind.
 
 use std::fmt;
 
@@ -8,15 +8,19 @@ use crate::{
     document::{Document, Malformed},
 };
 
-/// The FunctionConfigs of a file.
+/// What a file has of objects of the kind FunctionConfig.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct File {
     /// Those with a name.
     pub objects: Vec<FileObject>,
     /// What is wrong with the file, or with objects of it.
     pub problems: Vec<FileProblem>,
-    /// What is not as it might be meant, but does no harm.
+    /// Fields that this release does not know.
+    pub unknown: Vec<FileProblem>,
+    /// What is there beside.
     pub remarks: Vec<FileProblem>,
+    /// Whether it is no YAML at all.
+    pub is_malformed: bool,
 }
 
 /// A FunctionConfig of a file.
@@ -54,14 +58,17 @@ impl File {
         let mut file = Self::default();
         let parsed = std::str::from_utf8(content)
             .map_err(|error| {
-                let line = content.get(..error.valid_up_to()).unwrap_or_default();
-                let line = line.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+                let text = content.get(..error.valid_up_to()).unwrap_or_default();
+                let line = text.split(|byte| *byte == b'\n').count() as u64;
                 Malformed { line: Some(line), cause: "it is not text in UTF-8".to_owned() }
             })
             .and_then(Document::parse_all);
         match parsed {
             Ok(documents) => documents.into_iter().for_each(|document| file.add(document, default_prefix)),
-            Err(Malformed { line, cause }) => file.problems.push(FileProblem { line, cause }),
+            Err(Malformed { line, cause }) => {
+                file.problems.push(FileProblem { line, cause });
+                file.is_malformed = true;
+            }
         }
         file
     }
@@ -82,7 +89,10 @@ impl File {
             }
             "FunctionConfig" if version == API_VERSION => self.add_config(&document, default_prefix),
             "FunctionConfig" if is_ours => {
-                let cause = format!("apiVersion is {}, of which this release knows nothing; it reads {API_VERSION}", shown(version));
+                let cause = format!(
+                    "apiVersion is {}, of which this release knows nothing; it reads {API_VERSION}",
+                    shown(version)
+                );
                 self.problems.push(problem(document.line_of(&FieldPath::of(["apiVersion"])), cause));
             }
             _ => {
@@ -108,7 +118,7 @@ impl File {
             cause: format!("FunctionConfig {}: {path}: {cause}", shown(name)),
         };
         self.problems.extend(problems.iter().map(|found| problem(&found.path, &found.cause)));
-        self.remarks.extend(unknown.iter().map(|path| problem(path, "is not known to this release")));
+        self.unknown.extend(unknown.iter().map(|path| problem(path, "is not known to this release")));
         self.objects.push(FileObject { name: name.to_owned(), line: document.line(), rules });
     }
 }

@@ -23,37 +23,12 @@ pub const DEFAULT_TIME_TO_LIVE: &str = "30m";
     status = "FunctionConfigStatus",
     derive = "PartialEq",
     doc = "Which executors serve the images of a function, and how.",
-    printcolumn(
-        name = "Server Applied",
-        type_ = "integer",
-        json_path = ".status.apiServerObservedGeneration"
-    ),
-    printcolumn(
-        name = "FnRunner Applied",
-        type_ = "integer",
-        json_path = ".status.functionRunnerObservedGeneration"
-    ),
-    printcolumn(
-        name = "Controller Applied",
-        type_ = "integer",
-        json_path = ".status.controllerObservedGeneration"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        priority = 1,
-        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
-    )
+    printcolumn = r#"{"name": "Server Applied", "type": "integer", "jsonPath": ".status.apiServerObservedGeneration"}"#,
+    printcolumn = r#"{"name": "FnRunner Applied", "type": "integer", "jsonPath": ".status.functionRunnerObservedGeneration"}"#,
+    printcolumn = r#"{"name": "Controller Applied", "type": "integer", "jsonPath": ".status.controllerObservedGeneration"}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name": "Reason", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason"}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "priority": 1, "jsonPath": ".status.conditions[?(@.type==\"Ready\")].message"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -105,7 +80,7 @@ pub struct PodExecutor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub min_replicas: Option<i64>,
-    /// How long one call may take in a pod, such as 30s; 0s or nothing means as long as its caller waits.
+    /// How long one call may take in a pod, such as 30s; 0s or nothing means what the function runner's flags say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "duration"))]
     pub timeout: Option<String>,

@@ -15,8 +15,8 @@ pub use definitions::definitions;
 pub use field::{FieldPath, Problem, Step};
 pub use file::{File, FileObject, FileProblem};
 pub use function_config::{
-    BinaryExecutor, ContainerOverrides, DEFAULT_TIME_TO_LIVE, ExecutorStatus, FunctionConfig, FunctionConfigSpec,
-    FunctionConfigStatus, GoExecutor, PodExecutor, TemplateOverrides,
+    BinaryExecutor, ContainerOverrides, DEFAULT_TIME_TO_LIVE, ExecutorStatus, FunctionConfig,
+    FunctionConfigSpec, FunctionConfigStatus, GoExecutor, PodExecutor, TemplateOverrides,
 };
 pub use rules::{BinaryRules, Checked, FunctionRules, GoRules, PodRules, TagRule};
 pub use service_template::{ServiceTemplate, ServiceTemplateBody};

@@ -33,10 +33,16 @@ mod tests {
 
     #[test]
     fn amounts_are_told_from_other_text() {
-        for text in ["0", "1", "500m", "64Mi", "1.5Gi", "+2", "-3k", ".5", "5.", "1e3", "1E-3", "1E", "1Ei", "1e.5", "12e+3.5"] {
+        for text in [
+            "0", "1", "500m", "64Mi", "1.5Gi", "+2", "-3k", ".5", "5.", "1e3", "1E-3", "1E", "1Ei", "1e.5",
+            "12e+3.5",
+        ] {
             assert!(is_quantity(text), "{text}");
         }
-        for text in ["", ".", "m", "Mi", "1 Mi", "1mi", "64MB", "1.2.3", "e3", "1e", "1e+", "1ee3", "--1", "１", "1Mi ", "ten", "1Eii", "0x10"] {
+        for text in [
+            "", ".", "m", "Mi", "1 Mi", "1mi", "64MB", "1.2.3", "e3", "1e", "1e+", "1ee3", "--1", "１",
+            "1Mi ", "ten", "1Eii", "0x10",
+        ] {
             assert!(!is_quantity(text), "{text}");
         }
     }

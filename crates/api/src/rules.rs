@@ -111,7 +111,7 @@ impl FunctionRules {
     pub fn check(spec: Option<&Value>, default_prefix: &str) -> Checked {
         let path = FieldPath::of(["spec"]);
         let mut findings = Findings::default();
-        let conforming = match spec.filter(|spec| !spec.is_null()) {
+        let mut conforming = match spec.filter(|spec| !spec.is_null()) {
             Some(spec) => findings.conform(spec, &SPEC, &path),
             None => {
                 findings.problems.push(path.problem("is missing"));
@@ -120,6 +120,7 @@ impl FunctionRules {
         };
         let has_executor = |spec: &Value| EXECUTORS.iter().any(|name| !spec[*name].is_null());
         if spec.is_some_and(|spec| spec.is_object() && !has_executor(spec)) {
+            conforming = None;
             findings.problems.push(path.problem(
                 "at least one of podExecutor, binaryExecutor and goExecutor must be set; this release knows no \
                  other executors",
@@ -166,8 +167,8 @@ impl Reader<'_> {
             return None;
         }
         let places = self.places(prefixes, &path.field("prefixes"));
-        let binary = binary_executor
-            .and_then(|executor| self.binary(executor, &path.field("binaryExecutor")));
+        let binary =
+            binary_executor.and_then(|executor| self.binary(executor, &path.field("binaryExecutor")));
         let pod = pod_executor.map(|executor| self.pod(executor, &path.field("podExecutor")));
         let go = go_executor.map(|executor| self.go(executor, &image, &path.field("goExecutor")));
         Some(FunctionRules { image, places, binary, pod, go })

@@ -11,7 +11,9 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::core::schema::StructuralSchemaRewriter;
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema, transform::AddNullable};
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema, transform::AddNullable,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

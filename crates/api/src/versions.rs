@@ -1,6 +1,6 @@
 //! Which images of a repository somebody means who lists tags.
 
-use registry::{Constraint, Reference, Version};
+use registry::{Constraint, Reference};
 
 /// Which images of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,10 @@ impl Versions {
     /// What can be a tag is one, also `v0.4`, which as a constraint would mean more. The exception is a version
     /// with an open part, such as `1.x`: nobody means a tag by that.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let image = Reference::parse("name");
-        let is = |check: fn(&Reference, &str) -> bool| image.as_ref().is_ok_and(|image| check(image, text));
-        if is(|image, text| image.with_tag(text).is_ok()) && !is_open_version(text) {
+        if Reference::check_tag(text).is_ok() && !is_open_version(text) {
             return Ok(Self::Tag(text.to_owned()));
         }
-        if is(|image, text| image.with_digest(text).is_ok()) {
+        if Reference::parse(&format!("name@{text}")).is_ok() {
             return Ok(Self::Digest(text.to_owned()));
         }
         if text.trim() == "*" {
@@ -36,7 +34,7 @@ impl Versions {
         }
         Constraint::parse(text)
             .map(Self::Constraint)
-            .map_err(|error| format!("it is neither a tag nor a digest, and an {error}"))
+            .map_err(|error| format!("it is neither a tag nor a digest: {error}"))
     }
 }
 
@@ -46,7 +44,6 @@ fn is_open_version(text: &str) -> bool {
     let mut parts = numbers.split('.');
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     parts.next().is_some_and(is_number)
-        && Version::parse_tag(text).is_none()
         && parts.clone().any(|part| matches!(part, "x" | "X"))
         && parts.all(|part| is_number(part) || matches!(part, "x" | "X"))
 }

@@ -13,14 +13,16 @@ use testing::{Functions, Server};
 use wire::client::{CallOptions, Client};
 
 /// The servers, and the functions they offer.
-pub(crate) struct Stage {
+#[derive(Debug)]
+pub struct Stage {
     service: Server,
     binaries: PathBuf,
     _functions: Functions,
 }
 
 /// One function in three ways.
-pub(crate) struct Contestants {
+#[derive(Debug)]
+pub struct Contestants {
     program: PathBuf,
     image: String,
     service: Client,
@@ -30,14 +32,14 @@ pub(crate) struct Contestants {
 
 /// A way to run a function over gRPC.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Served {
+pub enum Served {
     Service,
     Wrapper,
 }
 
 impl Stage {
     /// Starts the service with these functions, programs in the folder of binaries.
-    pub(crate) fn start(binaries: &Path, functions: &[&str]) -> Self {
+    pub fn start(binaries: &Path, functions: &[&str]) -> Self {
         let offered = functions
             .iter()
             .fold(Functions::new(), |offered, name| offered.with_program(name, &binaries.join(name)));
@@ -45,12 +47,12 @@ impl Stage {
         Self { service, binaries: binaries.to_owned(), _functions: offered }
     }
 
-    pub(crate) fn service_process(&self) -> u32 {
+    pub fn service_process(&self) -> u32 {
         self.service.process()
     }
 
     /// Starts a wrapper server for one of the functions and connects to both.
-    pub(crate) async fn contestants(&self, function: &str) -> Contestants {
+    pub async fn contestants(&self, function: &str) -> Contestants {
         let program = self.binaries.join(function);
         let entrypoint = ["--".to_owned(), program.display().to_string()];
         let wrapper_server =
@@ -66,12 +68,12 @@ impl Stage {
 }
 
 impl Contestants {
-    pub(crate) fn wrapper_process(&self) -> u32 {
+    pub fn wrapper_process(&self) -> u32 {
         self.wrapper_server.process()
     }
 
     /// All three must give the same answer before their speed is of interest.
-    pub(crate) async fn agree(&self, input: &Bytes) -> anyhow::Result<()> {
+    pub async fn agree(&self, input: &Bytes) -> anyhow::Result<()> {
         let bare = self.bare(input)?;
         for way in [Served::Service, Served::Wrapper] {
             ensure!(
@@ -84,7 +86,7 @@ impl Contestants {
 
     /// The function as a process and nothing else. It reads all its input
     /// before it writes, so one thread can do all of it.
-    pub(crate) fn bare(&self, input: &Bytes) -> anyhow::Result<Bytes> {
+    pub fn bare(&self, input: &Bytes) -> anyhow::Result<Bytes> {
         let mut child = Command::new(&self.program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -105,7 +107,7 @@ impl Contestants {
     }
 
     /// The function through one of the servers.
-    pub(crate) async fn served(&self, way: Served, input: Bytes) -> anyhow::Result<Bytes> {
+    pub async fn served(&self, way: Served, input: Bytes) -> anyhow::Result<Bytes> {
         let client = match way {
             Served::Service => &self.service,
             Served::Wrapper => &self.wrapper,

@@ -19,7 +19,7 @@ items:
 ";
 
 /// About 650 bytes each.
-pub(crate) fn resource_list(resources: usize) -> Bytes {
+pub fn resource_list(resources: usize) -> Bytes {
     let mut text = HEAD.to_owned();
     for number in 0..resources {
         let _ = write!(

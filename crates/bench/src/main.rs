@@ -4,12 +4,6 @@
 
 #![allow(clippy::print_stdout, reason = "it prints a table for people")]
 
-mod contestants;
-mod input;
-mod measure;
-mod memory;
-mod table;
-
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,8 +11,11 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-use contestants::{Contestants, Stage};
-use table::{Row, Table, Target};
+use bench::{
+    contestants::{Contestants, Stage},
+    input, measure, memory,
+    table::{Row, Table, Target},
+};
 
 /// Resources, and the size their list has about.
 const SIZES: [(usize, &str); 3] = [(5, "3 KB"), (100, "64 KB"), (2000, "1.3 MB")];

@@ -20,7 +20,7 @@ const ALL_ROUNDS: Duration = Duration::from_secs(4);
 
 /// What was measured of one contestant.
 #[derive(Debug, Default)]
-pub(crate) struct Result {
+pub struct Result {
     durations: Vec<Duration>,
     elapsed: Duration,
 }
@@ -31,27 +31,27 @@ impl Result {
         self.elapsed += round.elapsed;
     }
 
-    pub(crate) fn median_ms(&self) -> f64 {
+    pub fn median_ms(&self) -> f64 {
         let mut sorted = self.durations.clone();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).map_or(f64::NAN, |median| median.as_secs_f64() * 1e3)
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a few thousand calls")]
-    pub(crate) fn throughput(&self) -> f64 {
+    pub fn throughput(&self) -> f64 {
         self.durations.len() as f64 / self.elapsed.as_secs_f64()
     }
 }
 
 /// All contestants in the same conditions.
 #[derive(Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) bare: Result,
-    pub(crate) service: Result,
-    pub(crate) wrapper: Result,
+pub struct Measured {
+    pub bare: Result,
+    pub service: Result,
+    pub wrapper: Result,
 }
 
-pub(crate) fn interleaved(
+pub fn interleaved(
     runtime: &Runtime,
     contestants: &Arc<Contestants>,
     input: &Bytes,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 /// Resident memory of a process.
-pub(crate) fn resident_mb(process: u32) -> anyhow::Result<f64> {
+pub fn resident_mb(process: u32) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
@@ -14,6 +14,6 @@ pub(crate) fn resident_mb(process: u32) -> anyhow::Result<f64> {
 
 /// The size of a file.
 #[allow(clippy::cast_precision_loss, reason = "a few megabytes")]
-pub(crate) fn file_mb(path: &Path) -> anyhow::Result<f64> {
+pub fn file_mb(path: &Path) -> anyhow::Result<f64> {
     Ok(std::fs::metadata(path)?.len() as f64 / 1e6)
 }

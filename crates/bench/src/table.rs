@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 /// What a row should reach.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Target {
+pub enum Target {
     AtMost(f64),
     AtLeast(f64),
 }
 
 /// One measured thing.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     name: String,
     unit: &'static str,
     value: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Row {
 
 impl Row {
     /// Measured against something else in the same run.
-    pub(crate) fn against(
+    pub fn against(
         name: String,
         unit: &'static str,
         value: f64,
@@ -35,7 +35,7 @@ impl Row {
     }
 
     /// Measured against a bound.
-    pub(crate) fn bound(name: &str, unit: &'static str, value: f64, bound: f64) -> Self {
+    pub fn bound(name: &str, unit: &'static str, value: f64, bound: f64) -> Self {
         Self { name: name.to_owned(), unit, value, reference: bound, target: Some(Target::AtMost(1.0)) }
     }
 
@@ -53,24 +53,24 @@ impl Row {
 
 /// All rows.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Row>,
 }
 
 impl Table {
-    pub(crate) fn push(&mut self, row: Row) {
+    pub fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    pub(crate) fn targets(&self) -> usize {
+    pub fn targets(&self) -> usize {
         self.rows.iter().filter_map(Row::passes).count()
     }
 
-    pub(crate) fn passed(&self) -> usize {
+    pub fn passed(&self) -> usize {
         self.rows.iter().filter_map(Row::passes).filter(|passes| *passes).count()
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = format!(
             "{:<44} {:>10} {:<10} {:>11} {:>7}  {:<8} {}\n",
             "what", "value", "unit", "reference", "ratio", "target", "met"
@@ -95,7 +95,7 @@ impl Table {
         text
     }
 
-    pub(crate) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         let rows: Vec<Value> = self
             .rows
             .iter()

@@ -68,6 +68,13 @@ pub(crate) const ALLOWED_IMAGES: Flag<Vec<String>> = Flag::list(
 )
 .placeholder("PREFIXES");
 
+pub(crate) const FUNCTION_CONFIGS: Flag<PathBuf> = Flag::path(
+    "function-configs",
+    "",
+    "Folder of FunctionConfigs as YAML, beside those of the cluster, which win; changes take effect at once.",
+)
+.placeholder("FOLDER");
+
 pub(crate) const FUNCTIONS: Flag<PathBuf> =
     Flag::path("functions", "./functions", "Folder of the function executables.").placeholder("FOLDER");
 pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
@@ -119,8 +126,11 @@ pub(crate) const POD_CACHE_CONFIG: Flag<PathBuf> = Flag::path(
     "Images to start pods for beforehand.",
 )
 .placeholder("FILE");
-pub(crate) const WARM_UP_POD_CACHE: Flag<bool> =
-    Flag::boolean("warm-up-pod-cache", true, "Start the pods of --pod-cache-config at start.");
+pub(crate) const WARM_UP_POD_CACHE: Flag<bool> = Flag::boolean(
+    "warm-up-pod-cache",
+    true,
+    "Start the pods of --pod-cache-config and of FunctionConfigs beforehand.",
+);
 pub(crate) const FUNCTION_POD_TEMPLATE: Flag<String> = Flag::text(
     "function-pod-template",
     "",
@@ -238,7 +248,12 @@ const SERVING_GROUP: Group = Group {
 const LOGGING_GROUP: Group = Group { heading: "Logging", flags: &[LOG_LEVEL.spec(), LOG_FORMAT.spec()] };
 const CHOOSING_GROUP: Group = Group {
     heading: "Choosing how a function runs",
-    flags: &[DISABLE_RUNTIMES.spec(), DEFAULT_IMAGE_PREFIX.spec(), ALLOWED_IMAGES.spec()],
+    flags: &[
+        DISABLE_RUNTIMES.spec(),
+        DEFAULT_IMAGE_PREFIX.spec(),
+        ALLOWED_IMAGES.spec(),
+        FUNCTION_CONFIGS.spec(),
+    ],
 };
 const EXEC_GROUP: Group = Group {
     heading: "Functions as executables (runtime exec)",
@@ -289,7 +304,7 @@ const PRIVATE_REGISTRIES_GROUP: Group = Group {
 /// The service itself.
 pub static SERVER: Command = Command {
     name: "function-runner",
-    usage: "[flags]   or: function-runner eval --help, function-runner explain --help, function-runner pods --help",
+    usage: "[flags]   or: function-runner eval|explain|pods|validate --help",
     summary: "Evaluates KRM functions for Porch over gRPC, as local executables or in pods.",
     groups: &[
         SERVING_GROUP,
@@ -317,6 +332,7 @@ pub static EVAL: Command = Command {
                 MAX_REQUEST_BODY_SIZE.spec(),
                 DEFAULT_IMAGE_PREFIX.spec(),
                 ALLOWED_IMAGES.spec(),
+                FUNCTION_CONFIGS.spec(),
                 LOG_LEVEL.spec(),
                 LOG_FORMAT.spec(),
             ],
@@ -332,6 +348,15 @@ pub static PODS: Command = Command {
     summary: "Shows the function pods of a running service: what they run, how far they are, how many calls \
               are in them and how long they are kept.",
     groups: &[Group { heading: "Which service", flags: &[RUNNING_AT.spec(), OUTPUT.spec()] }],
+};
+
+/// `function-runner validate`.
+pub static VALIDATE: Command = Command {
+    name: "function-runner validate",
+    usage: "[flags] FILE…",
+    summary: "Checks configuration offline, with line numbers: FunctionConfigs, config.yaml and pod-cache-config. \
+              Of a folder, all its YAML and JSON files. Exits with 1 when something is wrong.",
+    groups: &[Group { heading: "What it is checked against", flags: &[DEFAULT_IMAGE_PREFIX.spec()] }],
 };
 
 /// `function-runner explain`. It takes all flags of the service, so that its command line can be repeated.

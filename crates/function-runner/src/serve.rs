@@ -1,12 +1,13 @@
 //! The service from its start to its end.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use ::pods::Runtime;
+use ::pods::{Access, AccessError, ApiRequest, Runtime};
 use anyhow::Context as _;
+use kube::Client;
 use process::{Scratch, Supervisor};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 use wire::{Front, Health, ServeOptions};
 
 use crate::{
@@ -14,9 +15,9 @@ use crate::{
     images::Images,
     pods::{self, PodList},
     policy::Policy,
-    routing::{ConfigFollower, Look, Routing},
+    routing::{FileFollower, FileSettings, Look, Routing, Terms, check_executable, objects::ObjectFollower},
     service::Service,
-    settings::{ExecSettings, Serving, Settings},
+    settings::{Cluster, ExecSettings, FunctionConfigSettings, PodSettings, Serving, Settings},
     shutdown::{self, Ending, Phases},
     telemetry::{self, Telemetry},
     version,
@@ -25,39 +26,74 @@ use crate::{
 /// How long after the last call's end its processes may take to be gone.
 const LAST_PROCESSES: Duration = Duration::from_secs(2);
 
+/// How long the first calls wait for the FunctionConfigs of the cluster to be read.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
 /// Serves until a signal ends it.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
-    let Settings { serving, logging, telemetry, default_image_prefix, registries, exec, pod } = settings;
+    let Settings {
+        serving,
+        logging,
+        telemetry,
+        default_image_prefix,
+        registries,
+        function_configs,
+        exec,
+        pod,
+    } = settings;
     let policy = Policy { default_prefix: default_image_prefix, allowed: registries.allowed.clone() };
     telemetry::start_logs(logging);
     info!("{}", version::line());
     let telemetry = Telemetry::start(&telemetry)?;
     let metrics = telemetry.metrics();
 
+    let FunctionConfigSettings { folder, cluster, namespace } = function_configs;
+    let (routing, files) = start_routing(&policy.default_prefix, exec.as_ref(), pod.as_ref(), folder)?;
+    let reloads = metrics.clone();
+    tokio::spawn(files.follow(move |look| match look {
+        Look::Same => {}
+        Look::Replaced => reloads.config_reloaded(true),
+        Look::Kept => reloads.config_reloaded(false),
+    }));
+
     let mut chain = Chain::default();
     let mut supervisor = None;
     if let Some(exec) = &exec {
-        let runtime = start_exec(exec, &policy.default_prefix, serving.max_message)?;
+        let runtime = start_exec(exec, routing.clone(), serving.max_message)?;
         metrics.observe_queue(runtime.evaluator.queue());
-        let reloads = metrics.clone();
-        tokio::spawn(runtime.follower.follow(move |look| match look {
-            Look::Same => {}
-            Look::Replaced => reloads.config_reloaded(true),
-            Look::Kept => reloads.config_reloaded(false),
-        }));
         chain = chain.with(runtime.evaluator);
         supervisor = Some(runtime.supervisor);
     }
+    let pod_metrics = metrics.pods();
+    let counted = pod_metrics.clone();
+    let client = match connect(&cluster, move |request| counted.requested(request)).await {
+        Err(error) if pod.is_none() => {
+            warn!("{error}; FunctionConfigs are read from files only");
+            None
+        }
+        client => client?,
+    };
+    if let Some(client) = &client {
+        let follower = ObjectFollower::new(client.clone(), &namespace, routing.clone());
+        let first_look = follower.first_look();
+        tokio::spawn(follower.follow());
+        // Else the first calls would be sent to runtimes that are not meant for them.
+        let _ = tokio::time::timeout(FIRST_LOOK, first_look).await;
+    }
     let mut pods = None;
-    if let Some(pod) = &pod {
-        let images = Arc::new(Images::new(&registries)?);
-        let (prefix, limit) = (&policy.default_prefix, serving.max_message);
-        if let Some(started) = pods::start(pod, &registries, images, prefix, limit, metrics.pods()).await? {
+    match (&pod, client) {
+        (None, _) => info!("the pod runtime is disabled: images without an executable are answered NotFound"),
+        (Some(_), None) => info!(
+            "no cluster is configured (--kubeconfig, KUBECONFIG or an in-cluster account): \
+             running without the pod runtime, images without an executable are answered NotFound"
+        ),
+        (Some(pod), Some(client)) => {
+            let images = Arc::new(Images::new(&registries)?);
+            let limit = serving.max_message;
+            let started = pods::start(client, pod, &registries, images, &routing, limit, &pod_metrics)?;
             chain = chain.with(started.evaluator);
             pods = Some(started.runtime);
         }
-    } else {
-        info!("the pod runtime is disabled: images without an executable are answered NotFound");
     }
     info!(evaluators = ?chain, "functions are evaluated in this order");
 
@@ -108,26 +144,65 @@ async fn await_last_processes(supervisor: Option<&Supervisor>) {
     }
 }
 
-/// The exec runtime and what keeps it going.
+/// The configuration of files, and what keeps it in step with them.
+pub(crate) fn start_routing(
+    default_prefix: &str,
+    exec: Option<&ExecSettings>,
+    pod: Option<&PodSettings>,
+    function_configs: Option<PathBuf>,
+) -> anyhow::Result<(Routing, FileFollower)> {
+    // The function's working folder is another one than ours.
+    let pod = pod.filter(|pod| pod.cluster != Cluster::None);
+    let functions = exec.map(|exec| std::path::absolute(&exec.functions)).transpose();
+    let routing = Routing::new(Terms {
+        functions: functions.context("the current folder is gone")?,
+        pods: pod.is_some(),
+        default_prefix: default_prefix.to_owned(),
+        check: check_executable,
+    });
+    let settings = FileSettings {
+        config: exec.map(|exec| (exec.config.clone(), exec.config_required)),
+        pod_cache: pod.map(|pod| pod.cache_config.clone()),
+        function_configs,
+    };
+    let follower = FileFollower::start(settings, routing.clone())?;
+    Ok((routing, follower))
+}
+
+/// A client of the cluster, if there is one.
+pub(crate) async fn connect(
+    cluster: &Cluster,
+    count: impl Fn(&ApiRequest) + Send + Sync + 'static,
+) -> Result<Option<Client>, AccessError> {
+    let access = match cluster {
+        Cluster::None => return Ok(None),
+        Cluster::Kubeconfig(path) => Access::Kubeconfig(path.clone()),
+        Cluster::InCluster => Access::InCluster,
+    };
+    access.client(Arc::new(count)).await.map(Some)
+}
+
+/// The exec runtime.
 pub(crate) struct ExecRuntime {
     pub(crate) evaluator: ExecEvaluator,
-    pub(crate) follower: ConfigFollower,
     pub(crate) supervisor: Supervisor,
 }
 
 /// Starts the exec runtime.
 pub(crate) fn start_exec(
     exec: &ExecSettings,
-    default_prefix: &str,
+    routing: Routing,
     max_message: usize,
 ) -> anyhow::Result<ExecRuntime> {
-    let ExecSettings { functions, config, config_required, timeout, max_concurrent, max_queued, inherited } =
-        exec;
-    // The function's working folder is another one than ours.
-    let functions = std::path::absolute(functions).context("the current folder is gone")?;
-    let routing = Routing::default();
-    let follower =
-        ConfigFollower::start(config, *config_required, &functions, default_prefix, routing.clone())?;
+    let ExecSettings {
+        functions: _,
+        config: _,
+        config_required: _,
+        timeout,
+        max_concurrent,
+        max_queued,
+        inherited,
+    } = exec;
     let supervisor = Supervisor::start().context("cannot supervise function processes")?;
     let scratch = Scratch::find(Scratch::candidates()).context("functions need a private folder each")?;
     let limits = ExecLimits {
@@ -137,7 +212,7 @@ pub(crate) fn start_exec(
         max_queued: *max_queued,
     };
     let evaluator = ExecEvaluator::new(routing, supervisor.clone(), scratch, limits, inherited);
-    Ok(ExecRuntime { evaluator, follower, supervisor })
+    Ok(ExecRuntime { evaluator, supervisor })
 }
 
 /// The one method of reflection.

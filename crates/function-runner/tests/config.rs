@@ -12,7 +12,9 @@ use std::{
 };
 
 use common::{EMPTY, runner, within_patience};
-use function_runner::routing::{ConfigFile, ConfigFollower, Look, Routing};
+use function_runner::routing::{
+    ConfigFile, FileFollower, FileSettings, Look, Routing, StartError, Terms, check_executable,
+};
 use proptest::prelude::*;
 use registry::Reference;
 use tempfile::TempDir;
@@ -123,7 +125,7 @@ async fn a_constraint_in_place_of_a_tag_serves_all_tags_that_meet_it() {
     let log = server.log();
     for expected in [
         r#"image example.com/f:~0.4 is listed twice: function "range" serves it, its entry under "exact""#,
-        r#"an image of function "any" is left out: it is no tag either: invalid version constraint"#,
+        r#"an image of function "any" is left out: it is neither a tag nor a digest: invalid version constraint"#,
         "images=6 problems=2",
     ] {
         assert!(log.contains(expected), "{expected:?} is not in:\n{log}");
@@ -200,7 +202,8 @@ fn the_index_finds_tags_digests_and_bare_names() {
     let digest = format!("example.com/pinned@sha256:{}", "0".repeat(64));
     let text =
         format!("functions:\n- {{function: f, images: ['example.com/a:v1', '{digest}', 'bare:v1']}}\n");
-    let (index, _) = ConfigFile::parse(text.as_bytes()).unwrap().index(Path::new("/f"), "example.org/fn");
+    let file = ConfigFile::parse(text.as_bytes()).unwrap();
+    let (index, _) = file.layer(Path::new("config.yaml"), Path::new("/f"), "example.org/fn");
     assert_eq!(index.executables.len(), 3);
     for (image, known) in [
         ("example.com/a:v1", true),
@@ -229,7 +232,7 @@ fn the_configurations_of_the_original_parse_with_all_their_images() {
         let text = fs::read_to_string(&path).unwrap();
         let images =
             text.lines().filter(|line| line.trim_start().starts_with("- ") && line.contains('/')).count();
-        let (index, problems) = ConfigFile::read(&path).unwrap().index(Path::new("/nonexistent"), "");
+        let (index, problems) = ConfigFile::read(&path).unwrap().layer(&path, Path::new("/nonexistent"), "");
         assert_eq!(index.executables.len(), images, "{generation}: {problems:?}");
         assert!(problems.iter().all(|problem| problem.to_string().contains("is missing")), "{problems:?}");
     }
@@ -263,17 +266,25 @@ fn odd_files_are_refused_and_empty_ones_are_not() {
 fn the_follower_tells_what_became_of_the_file() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("config.yaml");
-    let routing = Routing::default();
-    let start = |required| ConfigFollower::start(&path, required, folder.path(), "", routing.clone());
-    assert!(start(true).unwrap_err().is_missing());
+    let routing = Routing::new(Terms {
+        functions: Some(folder.path().to_owned()),
+        pods: false,
+        default_prefix: String::new(),
+        check: check_executable,
+    });
+    let start = |required| {
+        let settings = FileSettings { config: Some((path.clone(), required)), ..FileSettings::default() };
+        FileFollower::start(settings, routing.clone())
+    };
+    assert!(matches!(start(true), Err(StartError::Config(error)) if error.is_missing()));
     let mut follower = start(false).unwrap();
     assert_eq!(follower.look(), Look::Same);
     fs::write(&path, config("v1")).unwrap();
     assert_eq!((follower.look(), follower.look()), (Look::Replaced, Look::Same));
-    assert_eq!(routing.index().executables.len(), 1);
+    assert_eq!(routing.index().executables(), 1);
     fs::write(&path, "functions: {").unwrap();
     assert_eq!((follower.look(), follower.look()), (Look::Kept, Look::Same));
-    assert_eq!(routing.index().executables.len(), 1);
+    assert_eq!(routing.index().executables(), 1);
 }
 
 /// Pieces of which configurations are made, so that chance comes further than the first byte.
@@ -324,7 +335,7 @@ proptest! {
         bytes in prop_oneof![pieces(), prop::collection::vec(any::<u8>(), 0..200), any::<String>().prop_map(Into::into)],
     ) {
         if let Ok(file) = ConfigFile::parse(&bytes) {
-            let (_, problems) = file.index(Path::new("/nonexistent"), "example.com");
+            let (_, problems) = file.layer(Path::new("config.yaml"), Path::new("/nonexistent"), "example.com");
             for problem in problems {
                 prop_assert!(!problem.to_string().is_empty());
             }
@@ -335,7 +346,7 @@ proptest! {
     fn no_name_leads_out_of_the_functions_folder(name in "[a-z./\\\\\u{0}-]{0,12}") {
         let text = format!("functions: [{{function: {name:?}, images: ['example.com/f:v1']}}]");
         if let Ok(file) = ConfigFile::parse(text.as_bytes()) {
-            let (index, _) = file.index(Path::new("/functions"), "");
+            let (index, _) = file.layer(Path::new("config.yaml"), Path::new("/functions"), "");
             if let Some(found) = index.executables.find(&Reference::parse("example.com/f:v1").unwrap(), None) {
                 let path = &found.value.path;
                 prop_assert!(path.starts_with("/functions") && path != Path::new("/functions"));

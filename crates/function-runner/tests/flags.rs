@@ -109,6 +109,7 @@ const VALUED: &[(&str, &str, &str, &str)] = &[
     ("image-refresh-interval", "refresh_interval: 600s", "90s", "refresh_interval: 90s"),
     ("insecure-registries", "insecure: []", "a.example, b:5000", r#"insecure: ["a.example", "b:5000"]"#),
     ("registry-mirrors", "mirrors: []", "docker.io=m.example/hub", "mirrors: [Mirror {"),
+    ("function-configs", "folder: None", "/d", r#"folder: Some("/d")"#),
     ("allowed-images", "allowed: AllowedImages([])", "ghcr.io/org", "allowed: AllowedImages([Prefix {"),
     ("max-pods", "max_pods: None", "20", "max_pods: Some(20)"),
     ("max-waiting-calls", "max_waiting_calls: 1000", "5", "max_waiting_calls: 5"),
@@ -338,7 +339,10 @@ fn an_unknown_command_names_those_there_are() {
     let output = run(&["evaluate"]);
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
-    assert!(told.contains("evaluate: no such command") && told.contains("eval, explain, version"), "{told}");
+    assert!(
+        told.contains("evaluate: no such command") && told.contains("eval, explain, pods, validate, version"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -439,6 +443,8 @@ fn the_tables_of_flags_are_sound() {
     assert_eq!(args::SERVER.defects(), Vec::<String>::new());
     assert_eq!(args::EVAL.defects(), Vec::<String>::new());
     assert_eq!(args::EXPLAIN.defects(), Vec::<String>::new());
+    assert_eq!(args::PODS.defects(), Vec::<String>::new());
+    assert_eq!(args::VALIDATE.defects(), Vec::<String>::new());
 }
 
 #[test]

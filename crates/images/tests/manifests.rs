@@ -50,7 +50,8 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 fn objects(folder: &str) -> Vec<Value> {
     let folder = deploy().join(folder);
     let kustomization = read(&folder.join("kustomization.yaml")).remove(0);
-    texts(&kustomization["resources"]).iter().flat_map(|name| read(&folder.join(name))).collect()
+    let resources = texts(&kustomization["resources"]).into_iter().map(|name| folder.join(name));
+    resources.filter(|path| !path.is_dir()).flat_map(|path| read(&path)).collect()
 }
 
 /// The only object of its kind and name.

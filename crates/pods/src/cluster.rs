@@ -101,13 +101,17 @@ impl Cluster {
 
     /// The name of the secret an image is pulled with, if it needs one.
     pub(crate) async fn pull_secret(&self, image: &Reference) -> Result<Option<String>, (Failure, bool)> {
-        match &self.pull_secret {
-            Some(secret) if !registry::is_exempt(image) => secret.ensure().await.map(Some).map_err(|error| {
-                let cause = format!("cannot prepare the secret to pull {} with: {error}", image.as_given());
+        let Some(secret) = self.pull_secret.as_ref().filter(|_| !registry::is_exempt(image)) else {
+            return Ok(None);
+        };
+        secret.ensure().await.map(Some).map_err(|error| {
+            let cause = format!("cannot prepare the secret to pull {} with: {error}", image.as_given());
+            if error.may_pass() {
                 (Failure::Unavailable { cause }, false)
-            }),
-            _ => Ok(None),
-        }
+            } else {
+                (Failure::Unusable { cause }, true)
+            }
+        })
     }
 
     /// What pods of an image are to be.

@@ -239,19 +239,28 @@ async fn release(cluster: &Cluster, claim: &Service) {
     }
 }
 
+/// How a removal went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removal {
+    /// It is on its way out.
+    Begun,
+    /// There was nothing of that unique name any more.
+    WasGone,
+}
+
 /// Deletes this very Service; one that is gone is as good.
-pub(crate) async fn remove_service(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<()> {
+pub(crate) async fn remove_service(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<Removal> {
     let api: Api<Service> = cluster.api();
     remove(&api, name, uid).await
 }
 
 /// Deletes this very pod, with the grace it asks for itself.
-pub(crate) async fn remove_pod(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<()> {
+pub(crate) async fn remove_pod(cluster: &Cluster, name: &str, uid: &str) -> kube::Result<Removal> {
     let api: Api<Pod> = cluster.api();
     remove(&api, name, uid).await
 }
 
-async fn remove<K>(api: &Api<K>, name: &str, uid: &str) -> kube::Result<()>
+async fn remove<K>(api: &Api<K>, name: &str, uid: &str) -> kube::Result<Removal>
 where
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
@@ -260,7 +269,9 @@ where
         ..DeleteParams::default()
     };
     match persistently(|| async { api.delete(name, &params).await.map(drop) }).await {
-        Err(error) if matches!(trouble::meaning(&error), Meaning::Missing | Meaning::Conflict) => Ok(()),
-        outcome => outcome,
+        Err(error) if matches!(trouble::meaning(&error), Meaning::Missing | Meaning::Conflict) => {
+            Ok(Removal::WasGone)
+        }
+        outcome => outcome.map(|()| Removal::Begun),
     }
 }

@@ -31,5 +31,6 @@ pub use cluster::RuntimeSettings;
 pub use lease::{Lease, Lost};
 pub use pool::Reason;
 pub use runtime::Runtime;
+pub use trouble::{in_time, words};
 pub use view::{PodView, PodsView};
 pub use world::{ColdStart, World};

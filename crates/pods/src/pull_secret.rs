@@ -144,8 +144,8 @@ impl State {
                 (self.checked, self.failed) = (Some(Instant::now()), None);
                 Ok(())
             }
-            Err(error) if error.may_pass() && self.checked.is_some() => {
-                warn!("{error}; the Secret is taken to be as it was");
+            Err(error @ PullSecretError::Api { .. }) if self.checked.is_some() => {
+                warn!("{error}; it is taken to be as it was");
                 self.checked = Some(Instant::now());
                 Ok(())
             }

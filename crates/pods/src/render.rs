@@ -71,13 +71,7 @@ pub fn pod(template: &Template, request: &PodRequest<'_>) -> Pod {
         add_pull_secret(&mut pod, secret);
     }
     pod.containers.insert(0, function(template, request));
-    if request.overrides.service_account.as_ref().is_some_and(|account| !account.is_empty())
-        && &*template.version == INLINE_VERSION
-    {
-        // Without a template nobody said that the account's token is not to be used.
-        pod.automount_service_account_token = None;
-    }
-    override_pod(&mut pod, request.overrides);
+    override_pod(&mut pod, request.overrides, &*template.version == INLINE_VERSION);
     Pod { metadata, spec: Some(pod), status: None }
 }
 
@@ -115,12 +109,16 @@ fn add_pull_secret(pod: &mut PodSpec, name: &str) {
     }
 }
 
-fn override_pod(pod: &mut PodSpec, overrides: &Overrides) {
+fn override_pod(pod: &mut PodSpec, overrides: &Overrides, is_inline: bool) {
     let Overrides { service_account, security_context, init_container, container } = overrides;
     if let Some(account) = service_account.as_ref().filter(|account| !account.is_empty()) {
         pod.service_account_name = Some(account.clone());
         // The same field under its old name, which must not say something else.
         pod.service_account = None;
+        if is_inline {
+            // Nobody said in a template that the account's token is not to be used.
+            pod.automount_service_account_token = None;
+        }
     }
     if let Some(context) = security_context {
         pod.security_context = Some(context.clone());

@@ -122,6 +122,14 @@ impl Runtime {
         self.cluster.world.settings(image).timeout
     }
 
+    /// The pool as it is now.
+    pub async fn look(&self) -> Arc<PodsView> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.messages.send(Message::Show(reply));
+        // Without a worker, what it told last stands.
+        answer.await.unwrap_or_else(|_| self.view())
+    }
+
     /// The pool as it was a moment ago.
     pub fn view(&self) -> Arc<PodsView> {
         self.view.borrow().clone()

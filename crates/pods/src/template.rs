@@ -91,8 +91,10 @@ impl Template {
 
     /// The pod as a template of Kubernetes' own, for an operator to edit.
     pub(crate) fn to_pod_template(&self) -> PodTemplateSpec {
-        let mut pod = self.pod.clone();
-        pod.containers.insert(0, self.function.clone());
+        let (mut pod, mut function) = (self.pod.clone(), self.function.clone());
+        // The API server would choose one by the image that is there now, which is no function's.
+        function.image_pull_policy.get_or_insert_with(|| "IfNotPresent".to_owned());
+        pod.containers.insert(0, function);
         PodTemplateSpec { metadata: Some(self.pod_metadata.clone()), spec: Some(pod) }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn meaning(error: &kube::Error) -> Meaning {
 }
 
 /// The API server's words, without the library's.
-pub(crate) fn words(error: &kube::Error) -> String {
+pub fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => match status.as_ref() {
             Status { message, reason, code, .. } if message.is_empty() => format!("{reason} ({code})"),
@@ -78,7 +78,7 @@ pub(crate) fn failure(what: &str, error: &kube::Error) -> (Failure, bool) {
 }
 
 /// An answer of the API server, but not later than it is of use.
-pub(crate) async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
+pub async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
     tokio::time::timeout(LATEST, answer)
         .await
         .unwrap_or_else(|_| Err(kube::Error::Service("it does not answer".into())))

@@ -14,7 +14,7 @@ use pool::{Action, CallId, Event, Limits, Moment, Observed, Phase, PodId, Pool, 
 use registry::Reference;
 use serde_json::json;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, MissedTickBehavior},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -25,7 +25,7 @@ use crate::{
     address::{AddressMode, Addresses},
     cluster::{Cluster, revision},
     connect::{Connection, Dial, Reached},
-    launch::{self, Launch, Outcome},
+    launch::{self, Launch, Outcome, Removal},
     lease::{End, Granted},
     observe::{self, Sighting},
     render::{FIELD_MANAGER, RECLAIM_AFTER},
@@ -78,6 +78,8 @@ pub(crate) enum Message {
         pod: PodId,
         failure: Cause,
     },
+    /// Somebody wants to see the pool as it is now.
+    Show(oneshot::Sender<Arc<PodsView>>),
     /// A pod is gone, and its slot is free.
     Gone {
         uid: Arc<str>,
@@ -237,6 +239,11 @@ impl Worker {
                 if self.pods.contains_key(&pod) {
                     self.apply(Event::Broken { pod, failure, lasting: false });
                 }
+            }
+            Message::Show(reply) => {
+                self.tell();
+                // Who asked may have gone.
+                let _ = reply.send(self.view.borrow().clone());
             }
             Message::Gone { uid } => self.gone(&uid),
         }
@@ -407,14 +414,19 @@ impl Worker {
 
     fn delete(&mut self, pod: PodId, uid: &Arc<str>, reason: Reason) {
         self.cluster.world.evicted(reason);
-        let Some(sighting) = self.sightings.get(uid) else { return };
-        let name = sighting.name.clone();
-        info!(pod = name, ?reason, number = pod.0, "removing a pod");
-        let (cluster, uid) = (self.cluster.clone(), uid.clone());
+        let Some(sighting) = self.sightings.get(uid).cloned() else { return };
+        info!(pod = sighting.name, ?reason, number = pod.0, "removing a pod");
+        let (cluster, messages) = (self.cluster.clone(), self.messages.clone());
         tokio::spawn(async move {
-            // It is told gone by the watch; if this fails, it is asked for again.
-            if let Err(error) = launch::remove_pod(&cluster, &name, &uid).await {
-                warn!(pod = name, cause = trouble::words(&error), "cannot remove a pod");
+            match launch::remove_pod(&cluster, &sighting.name, &sighting.uid).await {
+                // The watch tells when it is gone.
+                Ok(Removal::Begun) => {}
+                // The watch may never have shown it.
+                Ok(Removal::WasGone) => send(&messages, Message::Pod(Change::Deleted(Box::new(sighting)))),
+                // It is asked for again at a later scan.
+                Err(error) => {
+                    warn!(pod = sighting.name, cause = trouble::words(&error), "cannot remove a pod");
+                }
             }
         });
     }
@@ -544,7 +556,10 @@ impl Worker {
             debug!(pod = sighting.name, "a pod is gone");
         }
         self.apply(Event::Gone { uid: uid.clone() });
-        if let Some(pod) = self.numbers.remove(uid) {
+        // Another may have come in its place under the same number.
+        if let Some(pod) = self.numbers.remove(uid)
+            && self.pods.get(&pod).is_some_and(|known| known.uid == *uid)
+        {
             self.pods.remove(&pod);
         }
     }

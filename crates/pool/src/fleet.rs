@@ -82,12 +82,16 @@ impl<F: Clone> Fleet<F> {
         let launching = Pod::launching(&self.spec, slot, common.now);
         common.slots.hold(pod, &launching, &self.function);
         self.pods.insert(pod, launching);
-        self.ask(pod, slot, common);
+        self.ask(pod, common);
     }
 
-    fn ask(&self, pod: PodId, slot: usize, common: &mut Common<F>) {
+    /// Asks for a pod.
+    fn ask(&mut self, id: PodId, common: &mut Common<F>) {
+        let Some(pod) = self.pods.get_mut(&id) else { return };
+        pod.asked = true;
+        pod.stage = Stage::Launching;
         let (function, spec) = (self.function.clone(), self.spec.clone());
-        common.act(Action::Launch { pod, function, spec, slot });
+        common.act(Action::Launch { pod: id, function, spec, slot: pod.slot });
     }
 
     /// Enters a pod that is in the cluster and was not asked for.
@@ -121,10 +125,24 @@ impl<F: Clone> Fleet<F> {
         let Some(pod) = self.pods.get(&id) else { return };
         let known = pod.seen && !pod.is_ending();
         let age = pod.uid.clone().filter(|_| known).map(|uid| (pod.created, uid));
-        common.touched.extend(common.slots.note(&pod.stem, pod.slot, id, age));
+        common.touched.extend(common.slots.note(&pod.stem, pod.slot, id, pod.uid.is_some(), age));
     }
 
-    /// Forgets a pod that is not in the cluster.
+    /// A pod is not in the cluster any more.
+    pub(crate) fn vanish(&mut self, id: PodId, common: &mut Common<F>) {
+        self.lose(id, common);
+        let Some(pod) = self.pods.get_mut(&id) else { return };
+        if !pod.asked {
+            return self.remove(id, common);
+        }
+        if let Some(uid) = &pod.uid {
+            common.uids.remove(uid);
+        }
+        pod.forget();
+        self.note_age(id, common);
+    }
+
+    /// Forgets a pod.
     pub(crate) fn remove(&mut self, id: PodId, common: &mut Common<F>) {
         self.lose(id, common);
         let Some(pod) = self.pods.remove(&id) else { return };
@@ -189,10 +207,12 @@ impl<F: Clone> Fleet<F> {
     }
 
     /// Notes a use of a pod.
-    fn touch(&mut self, id: PodId, common: &mut Common<F>) {
+    pub(crate) fn touch(&mut self, id: PodId, common: &mut Common<F>) {
         let Some(pod) = self.pods.get_mut(&id) else { return };
         pod.last_used = Some(common.now);
-        self.record(id, common);
+        if pod.is_ready() {
+            self.record(id, common);
+        }
     }
 
     /// Has it recorded until when a pod is to be kept, if that is worth it.

@@ -60,9 +60,9 @@ pub struct Spec {
 /// Bounds over all functions.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Pods of all functions together.
+    /// Pods of all functions together; at least 1.
     pub max_pods: Option<usize>,
-    /// Calls waiting for a pod.
+    /// Calls waiting for a pod; at least 1.
     pub max_waiting: usize,
     /// How long a pod may take to be ready, and a call without a deadline waits.
     pub ready_timeout: Duration,

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::{CallId, Moment, Observed, Reason, Spec};
 
+/// How often the keeping of a pod is recorded at most, however short it is kept.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+
 /// What the pool knows of a pod.
 #[derive(Debug)]
 pub(crate) struct Pod<F> {
@@ -13,6 +16,10 @@ pub(crate) struct Pod<F> {
     pub(crate) slot: usize,
     pub(crate) revision: Arc<str>,
     pub(crate) uid: Option<Arc<str>>,
+    /// Whether a launch was asked for and is not reported on, whatever was seen meanwhile.
+    pub(crate) asked: bool,
+    /// Pods that were seen in its place since then and are gone.
+    pub(crate) gone: Vec<Arc<str>>,
     pub(crate) stage: Stage,
     pub(crate) standing: Standing,
     /// When the pool first asked for it or heard of it.
@@ -89,6 +96,8 @@ impl<F> Pod<F> {
             slot,
             revision: spec.revision.clone(),
             uid: None,
+            asked: false,
+            gone: Vec::new(),
             stage: Stage::Launching,
             standing: Standing::Wanted,
             begun: now,
@@ -106,6 +115,16 @@ impl<F> Pod<F> {
     pub(crate) fn found(observed: &Observed, now: Moment) -> Self {
         let (stem, revision) = (observed.stem.clone(), observed.revision.clone());
         Self { stem, revision, ..Self::launching(&observed.spec, observed.slot, now) }
+    }
+
+    /// What was seen in its place is gone; what was asked for may still come.
+    pub(crate) fn forget(&mut self) {
+        self.gone.extend(self.uid.take());
+        self.stage = Stage::Launching;
+        self.seen = false;
+        self.last_used = None;
+        self.keep_until = None;
+        self.trouble = None;
     }
 
     /// Takes over what the cluster says.
@@ -142,6 +161,14 @@ impl<F> Pod<F> {
         (awaited && now < end).then_some(end)
     }
 
+    /// When it is asked for again, its slot being taken.
+    pub(crate) fn insist_at(&self, claim_timeout: Duration) -> Option<Moment> {
+        match self.stage {
+            Stage::Taken { since } => Some(since.saturating_add(claim_timeout)),
+            _ => None,
+        }
+    }
+
     /// When it is given up, being still on its way, if nobody waits for it.
     pub(crate) fn late_at(&self, ready_timeout: Duration) -> Option<Moment> {
         match self.stage {
@@ -166,12 +193,19 @@ impl<F> Pod<F> {
 
     /// Until when its keeping is to be recorded, if that is worth recording again.
     pub(crate) fn record(&mut self, time_to_live: Duration, now: Moment) -> Option<Moment> {
-        const AT_LEAST: Duration = Duration::from_secs(1);
         const AT_MOST: Duration = Duration::from_mins(1);
-        let interval = (time_to_live / 4).clamp(AT_LEAST, AT_MOST);
+        let interval = (time_to_live / 4).clamp(SHORTEST_INTERVAL, AT_MOST);
         let until = now.saturating_add(time_to_live);
         let due = self.keep_until.is_none_or(|recorded| recorded.saturating_add(interval) <= until);
         due.then(|| *self.keep_until.insert(until))
+    }
+
+    /// When its keeping must be recorded again lest other replicas delete it with a call in it.
+    pub(crate) fn renew_at(&self, time_to_live: Duration) -> Option<Moment> {
+        let quarter = time_to_live / 4;
+        let busy = self.is_ready() && !self.calls.is_empty() && quarter >= SHORTEST_INTERVAL;
+        let recorded = self.keep_until.filter(|recorded| busy && *recorded < Moment::MAX)?;
+        Some(recorded.saturating_sub(quarter))
     }
 
     /// Its phase in a word.

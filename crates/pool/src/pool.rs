@@ -1,4 +1,4 @@
-//! The pool: events go to the fleet they concern, which is then settled.
+//! The pool: each event goes to the function it concerns, which is then looked at anew.
 
 mod calls;
 mod cluster;

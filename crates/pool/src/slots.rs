@@ -44,14 +44,21 @@ impl Slots {
         }
     }
 
-    /// Notes that a pod exists, and how old it is if that is known and it is alive.
+    /// Notes whether a pod exists, and how old it is if that is known and it is alive.
     /// Returns the functions whose pods in the slot may see it differently now.
-    pub(crate) fn note(&mut self, stem: &str, slot: usize, pod: PodId, age: Option<Age>) -> Vec<Function> {
+    pub(crate) fn note(
+        &mut self,
+        stem: &str,
+        slot: usize,
+        pod: PodId,
+        exists: bool,
+        age: Option<Age>,
+    ) -> Vec<Function> {
         let Some(holders) = self.stems.get_mut(stem).and_then(|slots| slots.get_mut(&slot)) else {
             return Vec::new();
         };
         if let Some(holder) = holders.iter_mut().find(|holder| holder.pod == pod) {
-            holder.exists = true;
+            holder.exists = exists;
             holder.age = age;
         }
         others(holders, pod)

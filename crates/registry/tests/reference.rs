@@ -269,3 +269,32 @@ fn other_tags_and_digests() {
     }
     assert!(matches!(parse("app").with_digest("sha256:0").unwrap_err().problem(), Problem::Digest(_)));
 }
+
+#[test]
+fn parts_can_be_checked_and_taken_away() {
+    let digest = format!("sha256:{}", "a".repeat(64));
+    for text in ["ubuntu:v1", "localhost:5000/a/b", "ghcr.io/a/b:v1", &format!("a/b:v1@{digest}")] {
+        let (image, bare) = (parse(text), parse(text).without_version());
+        assert_eq!((bare.tag(), bare.digest(), bare.full_name()), (None, None, image.full_name()), "{text}");
+        assert_eq!(parse(bare.as_given()), bare, "{text}");
+    }
+    for (registry, is_right) in [
+        ("registry.example", true),
+        ("registry.example:5000", true),
+        ("host", true),
+        ("[::1]:5000", true),
+        ("", false),
+        ("http://registry.example", false),
+        ("registry.example/path", false),
+        ("*.example", false),
+        ("2001:db8::1", false),
+        ("registry.example:port", false),
+    ] {
+        assert_eq!(Reference::check_registry(registry).is_ok(), is_right, "{registry}");
+    }
+    for (tag, is_right) in
+        [("v1", true), ("1.x", true), ("~1", false), ("", false), ("a b", false), (".a", false)]
+    {
+        assert_eq!(Reference::check_tag(tag).is_ok(), is_right, "{tag}");
+    }
+}

@@ -1,9 +1,11 @@
 //! Calls that go well.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fs, time::Duration};
 
 use bytes::Bytes;
-use cluster_tests::{ACCOUNT, IMAGE_LABEL, on_cluster, push, requests_of};
+use cluster_tests::{
+    ACCOUNT, IMAGE_LABEL, digest, eventually, on_cluster, order, processes_of, push, push_to, requests_of,
+};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::ListParams};
 use testing::resource_list;
@@ -39,8 +41,10 @@ fn the_first_call_of_an_image_starts_a_pod_for_it() {
 
         let services = space.api::<Service>().list(&ListParams::default()).await.unwrap().items;
         assert_eq!(services.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), [id.as_str()]);
-        let table = lab.table();
-        assert!(table.contains(&name) && table.contains(&image) && table.contains("ready"), "{table}");
+        // The picture may be a moment old.
+        let is_told =
+            |table: &str| table.contains(&name) && table.contains(&image) && table.contains("ready");
+        eventually("the pod is shown", || async { is_told(&lab.table()) }).await;
         lab.was_refused_nothing();
     });
 }
@@ -152,6 +156,56 @@ fn inputs_and_outputs_of_six_megabytes_pass_and_larger_ones_are_refused() {
         assert_eq!(lab.witness.seen().ever.len(), 1, "no pod is lost over it");
         lab.was_refused_nothing();
     });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn images_of_any_name_run() {
+    on_cluster("names", async |space| {
+        let long = format!("a{}/with_underscores.and.dots", "-very-long-name".repeat(8));
+        let long = push_to("test-function", &long, &"v1.2.3-rc.1_build".repeat(5)).await;
+        let whole = push("test-function").await;
+        let short = whole.replace("localhost:5000/", "");
+        let pinned = format!("localhost:5000/test-function@{}", digest("test-function"));
+        let lab = Lab::start(&space, &["--default-image-prefix=localhost:5000"]).await;
+        for image in [&long, &pinned, &whole] {
+            let pod = lab.pod_of_call(image, &[]).await;
+            assert!(pod.len() <= 63, "{pod}");
+        }
+        assert_eq!(lab.witness.seen().ever.len(), 3);
+        lab.pod_of_call(&short, &[]).await;
+        assert_eq!(lab.witness.seen().ever.len(), 3, "the short name is that of a function that has a pod");
+        lab.was_refused_nothing();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_call_that_is_out_of_time_ends_in_its_pod_too() {
+    on_cluster("out-of-time", async |space| {
+        let image = push("test-function").await;
+        let lab = Lab::start(&space, &[]).await;
+        lab.pod_of_call(&image, &[]).await;
+        let pod = lab.witness.seen().there.values().next().unwrap().clone();
+        let runs =
+            || processes_of(&pod).into_iter().filter(|process| name_of(*process) == "test-function").count();
+        let late = lab.client.evaluate(&image, order(&[("sleep", "60000")]), within(2)).await.unwrap_err();
+        assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
+        assert!(late.message().contains(&image), "{late}");
+        eventually("the function of the late call is gone", || async { runs() == 0 }).await;
+
+        let call = lab.spawn(&image, &order(&[("sleep", "60000")]));
+        eventually("the function runs", || async { runs() == 1 }).await;
+        call.abort();
+        eventually("the function of the cancelled call is gone", || async { runs() == 0 }).await;
+        assert_eq!(lab.pod_of_call(&image, &[]).await, pod.name_any(), "the pod is as good as before");
+        lab.was_refused_nothing();
+    });
+}
+
+/// What a process runs.
+fn name_of(process: u32) -> String {
+    fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 /// A ResourceList of exactly so many bytes.

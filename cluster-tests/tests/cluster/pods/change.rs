@@ -1,66 +1,14 @@
 //! Changes while calls are made: none of them is lost.
 
-use std::sync::Arc;
-
-use cluster_tests::{
-    ACCOUNT, REGISTRY_FOR_PODS, Rights, RunnerDeployment, Seen, Space, client_of, kubectl, on_cluster, push,
-};
+use cluster_tests::{ACCOUNT, Rights, RunnerDeployment, Seen, client_of, kubectl, on_cluster};
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::{PATIENCE, needed_refusals};
+use super::{
+    PATIENCE, needed_refusals,
+    templates::{Template, image},
+};
 use crate::load::Load;
-
-/// The test function, as a runner in a pod has to call it.
-async fn image() -> String {
-    push("test-function").await.replace("localhost:5000", REGISTRY_FOR_PODS)
-}
-
-/// A template such as Porch's example, with `more` in the annotations of pods.
-pub(super) async fn template(space: &Arc<Space>, name: &str, more: &str, sidecar: &str, target_port: u16) {
-    let wrapper = push("wrapper-server").await;
-    let pod = format!(
-        "apiVersion: v1
-kind: Pod
-metadata:
-  annotations:
-    example.com/more: {more:?}
-spec:
-  terminationGracePeriodSeconds: 30
-  initContainers:
-  - name: copy-wrapper-server
-    image: {wrapper}
-    command: [cp, -a, /home/nonroot/wrapper-server/., /wrapper-server-tools]
-    volumeMounts:
-    - {{name: wrapper-server-tools, mountPath: /wrapper-server-tools}}
-  containers:
-  - name: function
-    image: image-replaced-by-kpt-func-image
-    command: [/wrapper-server-tools/wrapper-server]
-    volumeMounts:
-    - {{name: wrapper-server-tools, mountPath: /wrapper-server-tools}}
-{sidecar}  volumes:
-  - {{name: wrapper-server-tools, emptyDir: {{}}}}
-"
-    );
-    let service = format!(
-        "apiVersion: v1
-kind: Service
-spec:
-  ports:
-  - {{port: 9446, protocol: TCP, targetPort: {target_port}}}
-  selector:
-    fn.kpt.dev/image: to-be-replaced
-  type: ClusterIP
-"
-    );
-    space
-        .apply_object(&json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
-            "data": {"template": pod, "serviceTemplate": service},
-        }))
-        .await;
-}
 
 /// The one pod that is there and made with this annotation.
 fn made_with(seen: &Seen, more: &str) -> bool {
@@ -74,7 +22,8 @@ fn made_with(seen: &Seen, more: &str) -> bool {
 #[ignore = "needs the cluster: make test"]
 fn a_changed_template_replaces_pods_under_load_without_losing_calls() {
     on_cluster("template-change", async |space| {
-        template(&space, "pods", "first", "", 9446).await;
+        let template = |more| Template { more, ..Template::default() };
+        template("first").apply(&space, "pods").await;
         let runner = RunnerDeployment::with_pods(&space, "runner", Rights::Files).await;
         space.deploy(&runner.flags(["--function-pod-template=pods"])).await;
         let witness = space.witness().await;
@@ -83,7 +32,7 @@ fn a_changed_template_replaces_pods_under_load_without_losing_calls() {
         load.goes_on(20).await;
         let first = witness.until("of the first template", PATIENCE, |seen| made_with(seen, "first")).await;
 
-        template(&space, "pods", "second", "", 9446).await;
+        template("second").apply(&space, "pods").await;
         let second =
             witness.until("of the second template", PATIENCE, |seen| made_with(seen, "second")).await;
         load.goes_on(20).await;

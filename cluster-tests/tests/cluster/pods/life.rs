@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use cluster_tests::{host_of, on_cluster, order, push, until};
+use cluster_tests::{digest_tag, eventually, host_of, on_cluster, order, push, push_to, until};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{
     ResourceExt,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, PostParams},
 };
 use serde_json::json;
 use testing::Signal;
 
-use super::{Lab, PATIENCE, connect};
+use super::{Lab, PATIENCE, connect, has_no_services};
 use crate::installation::within;
 
 #[test]
@@ -32,12 +32,7 @@ fn a_pod_lives_until_its_time_after_the_last_use_and_never_ends_with_a_call_in_i
         assert_eq!(lab.pod_of_call(&image, &[]).await, first);
 
         lab.witness.until("gone", PATIENCE, |seen| seen.there.is_empty()).await;
-        let services = space.api::<Service>();
-        let begun = Instant::now();
-        while !services.list(&ListParams::default()).await.unwrap().items.is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "its Service stays");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually("its Service is gone", || has_no_services(&space)).await;
         assert_ne!(lab.pod_of_call(&image, &[]).await, first);
         lab.was_refused_nothing();
     });
@@ -193,6 +188,56 @@ fn a_pod_that_takes_no_more_calls_is_noticed_by_those_in_it() {
         lab.witness.until("without the dead one", PATIENCE, gone).await;
         let answer = lab.client.evaluate(&image, order(&[]), within(60)).await;
         answer.expect("and all goes on");
+        lab.was_refused_nothing();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn where_no_more_pods_are_allowed_the_longest_idle_one_makes_room() {
+    on_cluster("room", async |space| {
+        let tag = digest_tag("test-function");
+        let mut images = Vec::new();
+        for name in ["room-one", "room-two", "room-three"] {
+            images.push(push_to("test-function", name, &tag).await);
+        }
+        let lab = Lab::start(&space, &["--max-pods=2"]).await;
+        let first = lab.pod_of_call(&images[0], &[]).await;
+        let second = lab.pod_of_call(&images[1], &[]).await;
+        assert_eq!(lab.pod_of_call(&images[0], &[]).await, first);
+        let third = lab.pod_of_call(&images[2], &[]).await;
+        let seen = lab.witness.seen();
+        assert!(
+            !seen.names().contains(&second),
+            "the one that was idle for longest stays: {:?}",
+            seen.names()
+        );
+        assert!(seen.names().contains(&first) && seen.names().contains(&third), "{:?}", seen.names());
+        // All at once, more than there is room for: each gets its turn.
+        let calls = images.iter().cycle().take(9).map(|image| lab.spawn(image, &order(&[("sleep", "300")])));
+        for call in calls.collect::<Vec<_>>() {
+            call.await.unwrap().expect("each call is answered");
+        }
+        assert_eq!(lab.witness.seen().most, 2);
+        lab.was_refused_nothing();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_pod_whose_service_was_deleted_is_no_obstacle() {
+    on_cluster("lost-service", async |space| {
+        let image = push("test-function").await;
+        let lab = Lab::start(&space, &["--pod-ttl=5s", "--scan-interval=1s"]).await;
+        let pod = lab.pod_of_call(&image, &[]).await;
+        let id = lab.witness.seen().there.values().next().unwrap().labels()["fn.kpt.dev/image"].clone();
+        space.api::<Service>().delete(&id, &DeleteParams::default()).await.unwrap();
+        for _ in 0..3 {
+            lab.pod_of_call(&image, &[]).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        lab.witness.until("without the old one", PATIENCE, |seen| !seen.names().contains(&pod)).await;
+        assert_ne!(lab.pod_of_call(&image, &[]).await, pod);
         lab.was_refused_nothing();
     });
 }

@@ -10,7 +10,7 @@ use cluster_tests::{
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 
-use super::{Lab, change::template};
+use super::{Lab, templates::Template};
 use crate::installation::within;
 
 /// The addresses a process has connections to, at the port of wrappers.
@@ -64,9 +64,10 @@ fn a_sidecar_that_delays_connections_is_waited_for_and_never_passed_by() {
         let function = push("test-function").await;
         // The Service leads to the sidecar, as a mesh's rules would; it holds connections back at first.
         let sidecar = format!(
-            "  - name: istio-proxy\n    image: {function}\n    command: [/test-function, relay, '15006', '9446', '4000']\n"
+            "- {{name: istio-proxy, image: {function}, command: [/test-function, relay, '15006', '9446', '4000']}}"
         );
-        template(&space, "mesh", "", &sidecar, 15006).await;
+        let template = Template { sidecar: &sidecar, target_port: 15006, ..Template::default() };
+        template.apply(&space, "mesh").await;
         let runner = RunnerDeployment::with_pods(&space, "runner", Rights::Files).await;
         let client = space.deploy(&runner.flags(["--function-pod-template=mesh"])).await;
         let witness = space.witness().await;

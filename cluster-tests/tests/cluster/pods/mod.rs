@@ -6,6 +6,7 @@ mod life;
 mod mesh;
 mod registries;
 mod replicas;
+mod templates;
 mod trouble;
 mod warm_up;
 
@@ -15,6 +16,8 @@ use bytes::Bytes;
 use cluster_tests::{
     ACCOUNT, HostRunner, Request, Rights, Space, Witness, checkout, client, host_of, order, refusals_of,
 };
+use k8s_openapi::api::core::v1::Service;
+use kube::api::ListParams;
 use testing::{Server, ServerBuilder};
 use tonic::Status;
 use wire::{client::Client, proto::EvaluateFunctionResponse};
@@ -98,9 +101,18 @@ fn connect(runner: &Server) -> Client {
     client(&format!("127.0.0.1:{}", runner.port()))
 }
 
-/// What an account was refused, save for what is tried and done without where Porch 1.5 does not allow it.
-pub(crate) fn needed_refusals(namespace: &str, account: &str) -> Vec<Request> {
-    let optional = ["/podtemplates", "/servicetemplates", "/functionconfigs"];
-    let is_needed = |it: &Request| !optional.iter().any(|kind| it.path.contains(kind));
+/// Whether the test's own namespace has no Services.
+async fn has_no_services(space: &Space) -> bool {
+    space.api::<Service>().list(&ListParams::default()).await.expect("Services are listed").items.is_empty()
+}
+
+/// What an account was refused, save for what it tries and does without.
+fn needed_refusals(namespace: &str, account: &str) -> Vec<Request> {
     refusals_of(namespace, account).into_iter().filter(is_needed).collect()
+}
+
+/// Whether a request is for what the runner cannot do without. The rest is tried: Porch 1.5 does not allow it.
+pub(crate) fn is_needed(request: &Request) -> bool {
+    let optional = ["/podtemplates", "/servicetemplates", "/functionconfigs"];
+    !optional.iter().any(|kind| request.path.contains(kind))
 }

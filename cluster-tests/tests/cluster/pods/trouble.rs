@@ -1,15 +1,14 @@
 //! Calls that cannot go well: each caller is told why, in the cluster's own words.
 
-use std::{fs, time::Duration};
+use std::fs;
 
-use cluster_tests::{Space, Witness, on_cluster, order, push};
-use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::api::ListParams;
+use cluster_tests::{Space, Witness, eventually, on_cluster, order, push};
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tempfile::TempDir;
 use tonic::{Code, Status};
 
-use super::{Lab, PATIENCE};
+use super::{Lab, PATIENCE, has_no_services};
 use crate::installation::within;
 
 /// Fails unless a call failed with this code, naming the image and each of these.
@@ -35,11 +34,7 @@ fn resources(image: &str, resources: &str) -> (TempDir, [String; 2]) {
 /// Waits until nothing of a failed start is left.
 async fn is_clean(space: &Space, witness: &Witness) {
     witness.until("removed", PATIENCE, |seen| seen.there.is_empty()).await;
-    let begun = std::time::Instant::now();
-    while !space.api::<Service>().list(&ListParams::default()).await.unwrap().items.is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "a Service is left");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    eventually("its Service is gone", || has_no_services(space)).await;
 }
 
 #[test]
@@ -80,7 +75,7 @@ fn failing_functions_are_told_with_results_and_log_and_keep_their_pod() {
         let orders = [("exit", "3"), ("message", "the name is too long"), ("log", "looked at all names")];
         let failed = lab.call(&image, &orders).await;
         let start = format!("unable to evaluate {image} with pod evaluator: failed to evaluate function");
-        let words = ["with structured results: [error] the name is too long", "stderr: looked at all names"];
+        let words = ["with structured results: [error]: the name is too long", "stderr: looked at all names"];
         let message = told(failed, Code::Internal, &words);
         assert!(message.starts_with(&start), "{message}");
         let crashed = lab.call(&image, &[("crash", "true"), ("log", "last words")]).await;

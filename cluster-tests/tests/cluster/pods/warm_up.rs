@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeSet, fs};
 
-use cluster_tests::{IMAGE_LABEL, Seen, digest_tag, on_cluster, push_to};
+use cluster_tests::{IMAGE_LABEL, Seen, digest_tag, eventually, on_cluster, push_to};
 use kube::ResourceExt;
 use tempfile::TempDir;
-use testing::eventually;
 
 use super::{Lab, PATIENCE};
 
@@ -40,7 +39,7 @@ fn the_functions_of_a_map_are_warmed_up() {
         let seen = lab.witness.until("warm", PATIENCE, |seen| warm(seen) == wanted).await;
         assert_eq!(seen.ever.len(), 2, "{:?}", seen.ever);
         // The runner's word comes after the pod's.
-        eventually("all three are told of", || lab.runner.log().contains("3 of 3"));
+        eventually("all three are told of", || async { lab.runner.log().contains("3 of 3") }).await;
         assert!(lab.runner.log().contains(missing), "{}", lab.runner.log());
 
         let pod = lab.pod_of_call(&one, &[]).await;

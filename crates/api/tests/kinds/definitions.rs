@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-#[allow(dead_code, reason = "only its files are of interest, not its main function")]
+#[allow(dead_code, unreachable_pub, reason = "of a program, only its files are of interest")]
 #[path = "../../examples/generate.rs"]
 mod generate;
 
@@ -20,7 +20,8 @@ fn the_generated_files_are_up_to_date() {
         assert!(there == text, "deploy/crds/{name} is out of date: run `make generate`");
         // What is written is what was meant.
         let read: CustomResourceDefinition = serde_saphyr::from_str(&text).unwrap();
-        let meant = definitions().into_iter().find(|definition| name.starts_with(&definition.spec.names.plural));
+        let meant =
+            definitions().into_iter().find(|definition| name.starts_with(&definition.spec.names.plural));
         assert_eq!(Some(read), meant, "{name}");
         names.push(name);
     }
@@ -76,7 +77,8 @@ fn the_schemas_keep_the_api_servers_rules() {
 fn people_see_what_is_in_force() {
     let [definition, _] = definitions();
     let version = &definition.spec.versions[0];
-    let columns: Vec<_> = version.additional_printer_columns.iter().flatten().map(|column| &*column.name).collect();
+    let columns: Vec<_> =
+        version.additional_printer_columns.iter().flatten().map(|column| &*column.name).collect();
     assert_eq!(
         columns,
         ["Server Applied", "FnRunner Applied", "Controller Applied", "Ready", "Reason", "Message"]

@@ -1,5 +1,7 @@
 //! The kinds: their definitions, what objects say, and objects in files.
 
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)] // also in helpers that are no tests themselves
+
 mod definitions;
 mod files;
 mod porch;

@@ -27,14 +27,18 @@ fn assert_at_least_as_wide(path: &str, ours: &JSONSchemaProps, theirs: &JSONSche
     assert!(ours.pattern.is_none() || ours.pattern == theirs.pattern, "{path}: another pattern");
     assert!(ours.format.is_none() || ours.format == theirs.format, "{path}: another format");
     assert!(ours.enum_.is_none() || ours.enum_ == theirs.enum_, "{path}: other values");
-    for (ours, theirs) in
-        [(ours.min_length, theirs.min_length), (ours.min_items, theirs.min_items)].map(|(a, b)| (a.unwrap_or(0), b.unwrap_or(0)))
+    for (ours, theirs) in [(ours.min_length, theirs.min_length), (ours.min_items, theirs.min_items)]
+        .map(|(a, b)| (a.unwrap_or(0), b.unwrap_or(0)))
     {
         assert!(ours <= theirs, "{path}: asks for more");
     }
     let bounds = [ours.max_length, ours.max_items, ours.max_properties, ours.min_properties];
-    assert!(bounds.iter().all(Option::is_none) && ours.minimum.is_none() && ours.maximum.is_none(), "{path}: bounds");
-    let required = |schema: &JSONSchemaProps| schema.required.iter().flatten().cloned().collect::<BTreeSet<_>>();
+    assert!(
+        bounds.iter().all(Option::is_none) && ours.minimum.is_none() && ours.maximum.is_none(),
+        "{path}: bounds"
+    );
+    let required =
+        |schema: &JSONSchemaProps| schema.required.iter().flatten().cloned().collect::<BTreeSet<_>>();
     assert!(required(ours).is_subset(&required(theirs)), "{path}: asks for {:?}", ours.required);
     let rules = |schema: &JSONSchemaProps| {
         let rules = schema.x_kubernetes_validations.iter().flatten();
@@ -46,7 +50,10 @@ fn assert_at_least_as_wide(path: &str, ours: &JSONSchemaProps, theirs: &JSONSche
         schema.x_kubernetes_list_type.clone().unwrap_or_else(|| "atomic".to_owned())
     };
     assert_eq!(list_type(ours), list_type(theirs), "{path}: merged otherwise");
-    assert_eq!(ours.x_kubernetes_list_map_keys, theirs.x_kubernetes_list_map_keys, "{path}: merged otherwise");
+    assert_eq!(
+        ours.x_kubernetes_list_map_keys, theirs.x_kubernetes_list_map_keys,
+        "{path}: merged otherwise"
+    );
 
     for (name, theirs) in theirs.properties.iter().flatten() {
         let path = format!("{path}.{name}");
@@ -116,7 +123,10 @@ fn porchs_objects_are_understood() {
     let tags = |rules: &[api::TagRule]| rules.iter().map(|rule| rule.text.clone()).collect::<Vec<_>>();
     assert_eq!(tags(&rules.pod.as_ref().unwrap().versions), ["v0.4.1"]);
     let binary = rules.binary.as_ref().unwrap();
-    assert_eq!((binary.path.to_str().unwrap(), tags(&binary.versions)), ("set-namespace", vec!["v0.4.2".into()]));
+    assert_eq!(
+        (binary.path.to_str().unwrap(), tags(&binary.versions)),
+        ("set-namespace", vec!["v0.4.2".into()])
+    );
     let go = rules.go.as_ref().unwrap();
     assert_eq!((&*go.id, tags(&go.versions)), ("set-namespace", vec!["v0.4".into(), "v0.4.5".into()]));
 }
@@ -131,7 +141,7 @@ fn porchs_other_objects_are_passed_over() {
         remarks,
         [
             "line 15: an object of kind \"PodTemplate\" in \"v1\" is passed over",
-            "line 61: an object of kind \"ServiceTemplate\" in \"config.porch.kpt.dev/v1alpha1\" is passed over",
+            "line 63: an object of kind \"ServiceTemplate\" in \"config.porch.kpt.dev/v1alpha1\" is passed over",
         ]
     );
 }

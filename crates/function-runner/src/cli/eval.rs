@@ -2,6 +2,7 @@
 
 use std::{
     io::{Read, Write},
+    path::PathBuf,
     process::ExitCode,
     time::Duration,
 };
@@ -34,6 +35,7 @@ struct Evaluation {
     timeout: Option<Duration>,
     limit: usize,
     policy: Policy,
+    function_configs: Option<PathBuf>,
     exec: ExecSettings,
     logging: Logging,
 }
@@ -62,6 +64,7 @@ fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
             default_prefix: settings::read_prefix(&mut flags),
             allowed: settings::read_allowed(&mut flags),
         },
+        function_configs: settings::read_folder(&flags),
         exec: settings::read_exec(&mut flags, &Machine),
         logging: Logging {
             // A person wants the answer; warnings and worse are told beside it.
@@ -148,7 +151,9 @@ impl Evaluation {
             Ok(asked) => asked,
             Err(failure) => return Ok(Err(failure.into())),
         };
-        let runtime = serve::start_exec(&self.exec, &self.policy.default_prefix, self.limit)?;
+        let prefix = &self.policy.default_prefix;
+        let (routing, _) = serve::start_routing(prefix, Some(&self.exec), None, self.function_configs)?;
+        let runtime = serve::start_exec(&self.exec, routing, self.limit)?;
         let chain = Chain::default().with(runtime.evaluator);
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let call = Call::new(asked, input, deadline, TraceContext::begin(), Progress::default());

@@ -16,8 +16,11 @@ use crate::{
     evaluate::Asked,
     images::Images,
     policy::Policy,
-    routing::{ConfigFollower, Routing},
-    settings::{self, ExecSettings, Logging, Machine, PodSettings, Settings},
+    routing::{Index, Routing, objects::ObjectFollower},
+    serve,
+    settings::{
+        self, Cluster, ExecSettings, FunctionConfigSettings, Logging, Machine, PodSettings, Settings,
+    },
     telemetry,
 };
 use report::{Exec, Failed, Pod, Registry, Report};
@@ -92,7 +95,7 @@ impl Explain {
     }
 
     async fn explain(&self) -> anyhow::Result<Report> {
-        let Settings { default_image_prefix, registries, exec, pod, .. } = &self.settings;
+        let Settings { default_image_prefix, registries, function_configs, exec, pod, .. } = &self.settings;
         let policy =
             Policy { default_prefix: default_image_prefix.clone(), allowed: registries.allowed.clone() };
         let image = Reference::parse_with_prefix(&self.image, default_image_prefix)?;
@@ -102,11 +105,16 @@ impl Explain {
             Err(Failure::ImageDenied { cause, .. }) => return Ok(Report::refused(&image, tag, cause)),
             Err(failure) => return Err(failure.into()),
         };
-        let exec = explain_exec(exec.as_ref(), &asked, default_image_prefix)?;
-        let mut pod = explain_pod(pod.as_ref(), exec.runs);
+        let FunctionConfigSettings { folder, .. } = function_configs;
+        let (routing, _) =
+            serve::start_routing(default_image_prefix, exec.as_ref(), pod.as_ref(), folder.clone())?;
+        let cluster = read_cluster(function_configs, &routing).await;
+        let index = routing.index();
+        let exec = explain_exec(exec.as_ref(), &asked, &index);
         let images = Images::new(registries)?;
         // Where an executable runs it, the tag is the one it was configured for.
         let asked = exec.reference.clone().map_or(asked, Asked::from);
+        let mut pod = explain_pod(pod.as_ref(), &asked, &index, exec.runs);
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let found = images.resolve(&asked.image, asked.constraint.as_ref(), deadline).await;
         if pod.runs && found.is_err() {
@@ -126,6 +134,7 @@ impl Explain {
                 (false, true) => Some("pod"),
                 (false, false) => None,
             },
+            function_configs: cluster,
             exec: Some(exec),
             pod: Some(pod),
             registry: found.as_ref().ok().map(|metadata| Registry::new(metadata, is_pinned)),
@@ -134,48 +143,67 @@ impl Explain {
     }
 }
 
-fn explain_exec(exec: Option<&ExecSettings>, asked: &Asked, default_prefix: &str) -> anyhow::Result<Exec> {
-    let Some(exec) = exec else { return Ok(Exec::no("it is turned off by --disable-runtimes")) };
-    let functions = std::path::absolute(&exec.functions).context("the current folder is gone")?;
-    let routing = Routing::default();
-    ConfigFollower::start(&exec.config, exec.config_required, &functions, default_prefix, routing.clone())?;
-    let index = routing.index();
-    let config = exec.config.display();
-    let Some(found) = index.executables.find(&asked.image, asked.constraint.as_ref()) else {
-        return Ok(Exec::no(&match index.executables.len() {
-            0 => format!("{config} lists no images, or is not there"),
-            images => format!("none of the {images} entries of {config} is for it"),
-        }));
+/// Reads the FunctionConfigs of the cluster, and tells how that went.
+async fn read_cluster(settings: &FunctionConfigSettings, routing: &Routing) -> Option<String> {
+    let FunctionConfigSettings { cluster, namespace, .. } = settings;
+    if *cluster == Cluster::None {
+        return None;
+    }
+    let read = match serve::connect(cluster, |_| ()).await {
+        Ok(Some(client)) => ObjectFollower::new(client, namespace, routing.clone()).look().await,
+        Ok(None) => return None,
+        Err(error) => return Some(format!("those of the cluster are not considered: {error}")),
     };
+    Some(match read {
+        Ok(objects) => format!("{objects} are in {namespace} of the cluster"),
+        Err(error) => format!("those of the cluster are not considered: {}", ::pods::words(&error)),
+    })
+}
+
+fn explain_exec(exec: Option<&ExecSettings>, asked: &Asked, index: &Index) -> Exec {
+    let Some(exec) = exec else { return Exec::no("it is turned off by --disable-runtimes") };
+    let Some(found) = index.executable(&asked.image, asked.constraint.as_ref()) else {
+        let config = exec.config.display();
+        return Exec::no(&match index.executables() {
+            0 => format!(
+                "{config} lists no images, or is not there, and no FunctionConfig names an executable"
+            ),
+            entries => format!("none of the {entries} entries of {config} and of FunctionConfigs is for it"),
+        });
+    };
+    let origin = &found.value.origin;
     let file = &found.value.path;
     let problem = found.value.check().err();
     let reason = match &problem {
-        None => format!("the entry {:?} of {config} names the executable {}", found.entry, file.display()),
+        None => format!("the entry {:?} of {origin} names the executable {}", found.entry, file.display()),
         Some(problem) => format!(
-            "the entry {:?} of {config} names the executable {}, but that {problem}",
+            "the entry {:?} of {origin} names the executable {}, but that {problem}",
             found.entry,
             file.display()
         ),
     };
     let reference: Option<Reference> = found.tag.and_then(|tag| asked.image.with_tag(tag).ok());
-    Ok(Exec {
+    Exec {
         runs: problem.is_none(),
         reason,
         entry: Some(found.entry.to_owned()),
         file: Some(file.clone()),
         reference,
-    })
+    }
 }
 
-fn explain_pod(pod: Option<&PodSettings>, is_taken: bool) -> Pod {
+fn explain_pod(pod: Option<&PodSettings>, asked: &Asked, index: &Index, is_taken: bool) -> Pod {
     let obstacle = match pod {
         None => Some("it is turned off by --disable-runtimes"),
         Some(pod) => pod.obstacle(),
     };
     let reason = match (obstacle, is_taken) {
-        (Some(obstacle), _) => obstacle,
-        (None, true) => "it is not asked, as exec comes first",
-        (None, false) => "it takes every image",
+        (Some(obstacle), _) => obstacle.to_owned(),
+        (None, true) => "it is not asked, as exec comes first".to_owned(),
+        (None, false) => match index.pod(&asked.image) {
+            Some(function) => format!("it takes every image; its pods are as {} says", function.origin),
+            None => "it takes every image".to_owned(),
+        },
     };
-    Pod { runs: obstacle.is_none() && !is_taken, reason: reason.to_owned() }
+    Pod { runs: obstacle.is_none() && !is_taken, reason }
 }

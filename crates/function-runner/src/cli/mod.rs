@@ -3,6 +3,7 @@
 mod eval;
 mod explain;
 mod pods;
+mod validate;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
@@ -25,10 +26,11 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some("eval") => run(&args::EVAL, arguments.skip(1), eval::main),
         Some("explain") => explain::main(arguments.skip(1)),
         Some("pods") => run(&args::PODS, arguments.skip(1), pods::main),
+        Some("validate") => run(&args::VALIDATE, arguments.skip(1), validate::main),
         Some("version") => say(&version::line()),
         Some(word) if !word.starts_with('-') => {
             complain(&format!(
-                "function-runner {word}: no such command; there are: eval, explain, pods, version, or flags alone to serve"
+                "function-runner {word}: no such command; there are: eval, explain, pods, validate, version, or flags alone to serve"
             ));
             ExitCode::from(USAGE)
         }

@@ -126,7 +126,7 @@ impl Evaluator for ExecEvaluator {
 
     async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
         let index = self.routing.index();
-        let Some(found) = index.executables.find(&call.image, call.constraint.as_ref()) else {
+        let Some(found) = index.executable(&call.image, call.constraint.as_ref()) else {
             return Err(Failure::NotFound { image: call.asked(), detail: None });
         };
         // The tag is one of the configuration, so it is one.

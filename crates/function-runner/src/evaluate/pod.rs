@@ -58,7 +58,7 @@ fn too_late(call: &Call, own_limit: bool, timeout: Duration, words: &str) -> Fai
         return call.timed_out(words.to_owned());
     }
     let cause = format!("the function ran longer than its time limit allows ({timeout:?}): {words}");
-    Failure::TimedOut { image: call.image.as_given().to_owned(), cause, stderr: String::new() }
+    Failure::TimedOut { image: call.asked(), cause, stderr: String::new() }
 }
 
 #[tonic::async_trait]
@@ -86,6 +86,6 @@ impl Evaluator for PodEvaluator {
 fn no_pod(call: &Call, cause: Failure) -> Failure {
     match cause {
         late @ Failure::TimedOut { .. } => late,
-        cause => Failure::NoPod { image: call.image.as_given().to_owned(), cause: Box::new(cause) },
+        cause => Failure::NoPod { image: call.asked(), cause: Box::new(cause) },
     }
 }

@@ -29,7 +29,7 @@ impl Pods for PodList {
                 "this function runner runs no pods: it has no cluster, or --disable-runtimes names the pod runtime",
             ));
         };
-        let view = runtime.view();
+        let view = runtime.look().await;
         let mut pods: Vec<Pod> = view.pods.iter().map(pod).collect();
         pods.sort_by(|one, other| (&one.function, &one.name).cmp(&(&other.function, &other.name)));
         Ok(Response::new(ListPodsResponse { waiting: view.waiting as u64, pods }))

@@ -2,7 +2,6 @@
 //! warm-up, and what it tells.
 
 mod list;
-mod settings;
 mod start;
 mod warm_up;
 mod world;
@@ -10,6 +9,5 @@ mod world;
 pub(crate) use list::PodList;
 pub(crate) use start::start;
 
-use settings::PodFunctions;
-use warm_up::{PodCacheFollower, Warming};
+use warm_up::{Warming, keep_warm};
 use world::ServiceWorld;

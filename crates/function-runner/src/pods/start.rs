@@ -3,14 +3,16 @@
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use pods::{Access, Runtime, RuntimeSettings, own_namespace};
+use kube::Client;
+use pods::{Runtime, RuntimeSettings, own_namespace};
 use tracing::info;
 
-use super::{PodCacheFollower, PodFunctions, ServiceWorld, Warming};
+use super::{ServiceWorld, Warming, keep_warm};
 use crate::{
     evaluate::PodEvaluator,
     images::Images,
-    settings::{Cluster, PodSettings, RegistrySettings},
+    routing::Routing,
+    settings::{PodSettings, RegistrySettings},
     telemetry::PodMetrics,
 };
 
@@ -23,15 +25,16 @@ pub(crate) struct PodRuntime {
     pub(crate) runtime: Runtime,
 }
 
-/// Starts the pod runtime; `None` where there is no cluster.
-pub(crate) async fn start(
+/// Starts the pod runtime.
+pub(crate) fn start(
+    client: Client,
     settings: &PodSettings,
     registries: &RegistrySettings,
     images: Arc<Images>,
-    default_prefix: &str,
+    routing: &Routing,
     max_message: usize,
-    metrics: PodMetrics,
-) -> anyhow::Result<Option<PodRuntime>> {
+    metrics: &PodMetrics,
+) -> anyhow::Result<PodRuntime> {
     let PodSettings {
         cluster,
         wrapper_image,
@@ -47,22 +50,9 @@ pub(crate) async fn start(
         address,
         pin_digests,
         template,
-        cache_config,
+        cache_config: _,
         warm_up,
     } = settings;
-    let access = match cluster {
-        Cluster::None => {
-            info!(
-                "no cluster is configured (--kubeconfig, KUBECONFIG or an in-cluster account): \
-                 running without the pod runtime, images without an executable are answered NotFound"
-            );
-            return Ok(None);
-        }
-        Cluster::Kubeconfig(path) => Access::Kubeconfig(path.clone()),
-        Cluster::InCluster => Access::InCluster,
-    };
-    let counted = metrics.clone();
-    let client = access.client(Arc::new(move |request| counted.requested(request))).await?;
     let runtime_settings = RuntimeSettings {
         namespace: namespace.clone(),
         own_namespace: own_namespace(),
@@ -85,19 +75,17 @@ pub(crate) async fn start(
             .as_ref()
             .map(|private| (private.auth_secret.clone(), private.auth_path.clone())),
     };
-    let functions = PodFunctions::default();
-    let world =
-        ServiceWorld { images: images.clone(), functions: functions.clone(), metrics: metrics.clone() };
+    let world = ServiceWorld { images: images.clone(), routing: routing.clone(), metrics: metrics.clone() };
     info!(%cluster, namespace, "images without an executable run in pods");
     let runtime = Runtime::start(client, runtime_settings, Arc::new(world));
     metrics.observe(&runtime);
-    let follower = PodCacheFollower::new(cache_config.clone(), default_prefix.to_owned(), functions);
-    let warming = warm_up.then(|| Warming {
+    let warming = Warming {
         images: images.clone(),
+        is_wanted: *warm_up,
         most: max_pods.map(NonZeroUsize::get),
         ready_timeout: *ready_timeout,
-    });
-    tokio::spawn(follower.follow(runtime.clone(), warming));
+    };
+    tokio::spawn(keep_warm(runtime.clone(), warming, routing.subscribe()));
     let evaluator = PodEvaluator::new(runtime.clone(), images, *timeout);
-    Ok(Some(PodRuntime { evaluator, runtime }))
+    Ok(PodRuntime { evaluator, runtime })
 }

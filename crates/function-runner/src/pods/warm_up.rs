@@ -1,10 +1,7 @@
-//! Pods before anybody calls: the functions of `--pod-cache-config`, which
-//! also says how their pods are to be kept.
+//! Pods before anybody calls: of the functions that the configuration names.
 
 use std::{
     collections::HashMap,
-    io,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,145 +9,130 @@ use std::{
     time::Duration,
 };
 
-use files::Followed;
-use pods::{Runtime, pod_cache};
-use registry::Reference;
-use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
+use pods::Runtime;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::{Instant, sleep},
+};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use super::PodFunctions;
-use crate::images::Images;
+use crate::{
+    evaluate::Asked,
+    images::Images,
+    routing::{Built, WarmUp},
+};
 
-/// How often the file is looked at.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// Larger files are refused: no sensible configuration comes near.
-const LARGEST: u64 = 4 * 1024 * 1024;
 /// Functions warmed up at once.
 const AT_ONCE: usize = 4;
-
-/// Follows the file. It is read only to be used where it can be: a missing or
-/// malformed one is no failure of the service.
-#[derive(Debug)]
-pub(crate) struct PodCacheFollower {
-    file: Followed,
-    default_prefix: String,
-    functions: PodFunctions,
-}
-
-impl PodCacheFollower {
-    /// A follower of the file at `path`, which puts its settings in force in `functions`.
-    pub(crate) fn new(path: PathBuf, default_prefix: String, functions: PodFunctions) -> Self {
-        Self { file: Followed::new(path, LARGEST), default_prefix, functions }
-    }
-
-    /// Looks at the file once: the images it lists, if it changed and can be used.
-    pub(crate) fn look(&mut self) -> Option<Vec<Reference>> {
-        let path = self.file.path().to_owned();
-        let text = match self.file.look()? {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                info!(path = %path.display(), "there is no pod cache file: no function is warmed up");
-                self.functions.replace(HashMap::new());
-                return None;
-            }
-            Err(cause) => {
-                warn!(path = %path.display(), %cause, "cannot read the pod cache file");
-                return None;
-            }
-        };
-        let (entries, warnings) = match pod_cache::parse(&text) {
-            Ok(parsed) => parsed,
-            Err(cause) => {
-                warn!(path = %path.display(), cause, "the pod cache file is malformed and not used");
-                return None;
-            }
-        };
-        for warning in warnings {
-            warn!(path = %path.display(), "{warning}");
-        }
-        let mut settings = HashMap::new();
-        let mut images = Vec::new();
-        for entry in entries {
-            match Reference::parse_with_prefix(&entry.image, &self.default_prefix) {
-                Ok(image) => {
-                    settings.entry(image.key()).or_insert_with(|| Arc::new(entry.settings));
-                    images.push(image);
-                }
-                Err(cause) => warn!(path = %path.display(), %cause, "an image is not warmed up"),
-            }
-        }
-        info!(path = %path.display(), functions = images.len(), "pod cache configured");
-        self.functions.replace(settings);
-        Some(images)
-    }
-
-    /// Looks at the file again and again, and warms up what it lists when it changed.
-    pub(crate) async fn follow(mut self, runtime: Runtime, warm: Option<Warming>) {
-        let mut ticks = tokio::time::interval(INTERVAL);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        let mut running = None;
-        loop {
-            ticks.tick().await;
-            if let Some(images) = self.look() {
-                runtime.settings_changed();
-                if let Some(warming) = warm.clone() {
-                    // Dropping the one before ends it: the newer list counts.
-                    let warmed = warm_up(runtime.clone(), warming, images);
-                    running = Some(tokio_util::task::AbortOnDropHandle::new(tokio::spawn(warmed)));
-                }
-            }
-            running.take_if(|task| task.is_finished());
-        }
-    }
-}
+/// How long after a failure pods that are to be kept are tried again.
+const PAUSE: Duration = Duration::from_mins(1);
 
 /// What warming up needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Warming {
     /// Where images are looked up.
     pub(crate) images: Arc<Images>,
+    /// Whether functions have a pod beforehand that do not keep pods for ever.
+    pub(crate) is_wanted: bool,
     /// Functions at most: more pods would only push each other out.
     pub(crate) most: Option<usize>,
     /// How long one function may take.
     pub(crate) ready_timeout: Duration,
 }
 
-/// Starts a pod for each image, a few at once, and tells the progress.
-async fn warm_up(runtime: Runtime, warming: Warming, mut images: Vec<Reference>) {
-    let listed = images.len();
-    images.truncate(warming.most.unwrap_or(listed));
-    if images.len() < listed {
-        warn!(listed, warmed_up = images.len(), "not all functions are warmed up: --max-pods allows no more");
+/// Lets the runtime know of every change of the configuration, and warms up what it names, those named later
+/// too. Each function is warmed up once, as long as it is named.
+pub(crate) async fn keep_warm(runtime: Runtime, warming: Warming, mut built: watch::Receiver<Arc<Built>>) {
+    let progress = Arc::new(Progress {
+        places: Semaphore::new(AT_ONCE),
+        begun: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
+    });
+    // A function that is not named any more needs no pod: its task ends where it is.
+    let mut tasks: HashMap<String, AbortOnDropHandle<()>> = HashMap::new();
+    let mut has_told_limit = false;
+    loop {
+        let index = built.borrow_and_update().index.clone();
+        runtime.settings_changed();
+        let is_wanted = |warm_up: &&WarmUp| warming.is_wanted || warm_up.is_kept;
+        let listed: Vec<&WarmUp> = index.warm_ups.iter().filter(is_wanted).collect();
+        let most = warming.most.unwrap_or(usize::MAX);
+        if listed.len() > most && !std::mem::replace(&mut has_told_limit, true) {
+            warn!(
+                listed = listed.len(),
+                warmed_up = most,
+                "not all functions are warmed up: --max-pods allows no more"
+            );
+        }
+        let mut before = std::mem::take(&mut tasks);
+        for warm_up in listed.into_iter().take(most) {
+            let name = warm_up.asked.to_string();
+            let task = before.remove(&name).unwrap_or_else(|| {
+                progress.begun.fetch_add(1, Ordering::Relaxed);
+                let task = warm_up_one(runtime.clone(), warming.clone(), progress.clone(), warm_up.clone());
+                AbortOnDropHandle::new(tokio::spawn(task))
+            });
+            tasks.insert(name, task);
+        }
+        drop(before);
+        if built.changed().await.is_err() {
+            return;
+        }
     }
-    let total = images.len();
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let done = Arc::new(AtomicUsize::new(0));
-    let mut tasks = JoinSet::new();
-    for image in images {
-        let (runtime, warming, places, done) =
-            (runtime.clone(), warming.clone(), places.clone(), done.clone());
-        tasks.spawn(async move {
-            // The semaphore is never closed.
-            let _place = places.acquire().await;
-            let begun = Instant::now();
-            let outcome = warm_up_one(&runtime, &warming, &image).await;
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            match outcome {
-                Ok(()) => {
-                    info!(image = image.as_given(), took = ?begun.elapsed(), "warmed up {done} of {total}");
-                }
-                Err(cause) => {
-                    warn!(image = image.as_given(), %cause, "cannot warm up ({done} of {total})");
-                }
-            }
-        });
-    }
-    while tasks.join_next().await.is_some() {}
 }
 
-async fn warm_up_one(runtime: &Runtime, warming: &Warming, image: &Reference) -> Result<(), wire::Failure> {
+/// How far we are.
+#[derive(Debug)]
+struct Progress {
+    places: Semaphore,
+    begun: AtomicUsize,
+    done: AtomicUsize,
+}
+
+impl Progress {
+    fn step(&self) -> String {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{done} of {}", self.begun.load(Ordering::Relaxed))
+    }
+}
+
+/// Starts pods for one function, and tells how that went.
+async fn warm_up_one(runtime: Runtime, warming: Warming, progress: Arc<Progress>, warm_up: WarmUp) {
+    let WarmUp { asked, is_kept } = warm_up;
+    let mut has_told = false;
+    loop {
+        // The semaphore is never closed.
+        let place = progress.places.acquire().await;
+        let begun = Instant::now();
+        match try_once(&runtime, &warming, &asked).await {
+            Ok(()) => {
+                let took = begun.elapsed();
+                if has_told {
+                    info!(image = %asked, ?took, "warmed up at last");
+                } else {
+                    info!(image = %asked, ?took, "warmed up {}", progress.step());
+                }
+                return;
+            }
+            Err(cause) if !std::mem::replace(&mut has_told, true) => {
+                let next = if is_kept { "it is tried again" } else { "its first call will try" };
+                warn!(image = %asked, %cause, "cannot warm up ({}); {next}", progress.step());
+            }
+            Err(_) => {}
+        }
+        drop(place);
+        if !is_kept {
+            return;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn try_once(runtime: &Runtime, warming: &Warming, asked: &Asked) -> Result<(), wire::Failure> {
     let deadline = Instant::now() + warming.ready_timeout;
-    let metadata = warming.images.resolve(image, None, Some(deadline)).await?;
+    let metadata = warming.images.resolve(&asked.image, asked.constraint.as_ref(), Some(deadline)).await?;
+    let image = &metadata.reference;
     runtime.warm_up(image, &metadata).await?;
     // A lease that nobody uses: it comes when the pod is ready, or tells why it is not.
     runtime.lease(image, &metadata, Some(deadline)).await.map(drop)

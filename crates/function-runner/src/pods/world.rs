@@ -7,14 +7,13 @@ use registry::{Metadata, Reference};
 use tokio::time::Instant;
 use wire::Failure;
 
-use super::PodFunctions;
-use crate::{images::Images, telemetry::PodMetrics};
+use crate::{images::Images, routing::Routing, telemetry::PodMetrics};
 
 /// The service as the pod runtime sees it.
 #[derive(Debug)]
 pub(crate) struct ServiceWorld {
     pub(crate) images: Arc<Images>,
-    pub(crate) functions: PodFunctions,
+    pub(crate) routing: Routing,
     pub(crate) metrics: PodMetrics,
 }
 
@@ -25,7 +24,7 @@ impl World for ServiceWorld {
     }
 
     fn settings(&self, image: &Reference) -> Arc<FunctionSettings> {
-        self.functions.settings(image)
+        self.routing.index().pod(image).map(|function| function.settings.clone()).unwrap_or_default()
     }
 
     fn cold_start(&self, function: &str, stage: ColdStart, took: Duration) {

@@ -1,6 +1,7 @@
 //! What a piece of configuration lays claim to: some images, by where they are and which versions.
 
-use registry::{Constraint, Prefix, Reference};
+use api::Versions;
+use registry::{Prefix, Reference};
 
 /// Some images, and how whoever configured them wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,20 +28,32 @@ pub enum Place {
     },
 }
 
-/// Which images of a repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Versions {
-    /// The one of this tag.
-    Tag(String),
-    /// The one of this digest.
-    Digest(String),
-    /// Those whose tags are versions that meet a constraint.
-    Constraint(Constraint),
-    /// Those of any tag, whether it is a version or not.
-    AnyTag,
-}
-
 impl Claim {
+    /// The very image of a reference.
+    pub fn exact(image: &Reference) -> Self {
+        let versions = match (image.digest(), image.tag()) {
+            (Some(digest), _) => Versions::Digest(digest.to_owned()),
+            (None, tag) => Versions::Tag(tag.unwrap_or("latest").to_owned()),
+        };
+        let place = Place::Repository(image.full_name().to_owned());
+        Self { entry: image.as_given().to_owned(), place, versions }
+    }
+
+    /// The images of a name under a prefix or anywhere; `tag` is how the versions were written.
+    pub fn named(name: &str, prefix: Option<&Prefix>, tag: &str, versions: &Versions) -> Self {
+        let place = prefix.map_or_else(|| "…".to_owned(), ToString::to_string);
+        let separator = match versions {
+            Versions::All => "",
+            Versions::Digest(_) => "@",
+            Versions::Tag(_) | Versions::Constraint(_) | Versions::AnyTag => ":",
+        };
+        Self {
+            entry: format!("{place}/{name}{separator}{tag}"),
+            place: Place::Named { name: name.to_owned(), prefix: prefix.cloned() },
+            versions: versions.clone(),
+        }
+    }
+
     /// Reads a reference that may have a constraint in place of its tag: `example.com/f:v1`,
     /// `example.com/f@sha256:…`, `example.com/f:~0.4`, `example.com/f:*`.
     pub fn parse(text: &str, default_prefix: &str) -> Result<Self, String> {
@@ -70,34 +83,10 @@ impl Claim {
     }
 }
 
-impl Versions {
-    /// Reads a tag, or a constraint in its place.
-    ///
-    /// What can be a tag is one, also `v0.4`, which as a constraint would mean more. The exception is a version
-    /// with an open part, such as `1.x`: nobody means a tag by that.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        if Reference::check_tag(text).is_ok() && !is_open_version(text) {
-            return Ok(Self::Tag(text.to_owned()));
-        }
-        if text.trim() == "*" {
-            return Ok(Self::AnyTag);
-        }
-        Constraint::parse(text).map(Self::Constraint).map_err(|error| format!("it is no tag either: {error}"))
-    }
-}
-
-/// Whether it is a version with an `x` for one of its numbers, but not for the first.
-fn is_open_version(text: &str) -> bool {
-    let numbers = text.strip_prefix('v').unwrap_or(text);
-    let mut parts = numbers.split('.');
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.next().is_some_and(is_number)
-        && parts.clone().any(|part| matches!(part, "x" | "X"))
-        && parts.all(|part| is_number(part) || matches!(part, "x" | "X"))
-}
-
 #[cfg(test)]
 mod tests {
+    use registry::Constraint;
+
     use super::*;
 
     fn constraint(text: &str) -> Versions {

@@ -19,11 +19,9 @@ use std::{
 };
 
 use serde::Deserialize;
+use serde_saphyr::Spanned;
 
-use super::{Claim, Executable, Index};
-
-/// Larger files are refused: no sensible configuration comes near.
-pub(super) const LARGEST: u64 = 4 * 1024 * 1024;
+use super::{Claim, Executable, LARGEST_FILE, Layer, Origin};
 
 /// A parsed `config.yaml`.
 #[derive(Debug, Default, Deserialize)]
@@ -36,9 +34,9 @@ pub struct ConfigFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    function: String,
+    function: Spanned<String>,
     #[serde(default)]
-    images: Option<Vec<String>>,
+    images: Option<Vec<Spanned<String>>>,
 }
 
 /// Why the whole file cannot be used.
@@ -69,9 +67,24 @@ impl ConfigFileError {
     }
 }
 
+/// What is wrong where.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {}: {}", self.line, self.fault)
+    }
+}
+
 /// Why an entry of the file is not, or may not be, served.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum Fault {
     /// The name leads out of the functions folder, or is none.
     NotAFileName {
         /// The entry's name.
@@ -107,7 +120,7 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFileName { function } => write!(
@@ -136,7 +149,7 @@ impl fmt::Display for Problem {
 impl ConfigFile {
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        Self::of(path, files::read(path, LARGEST).map(|(content, _)| content))
+        Self::of(path, files::read(path, LARGEST_FILE).map(|(content, _)| content))
     }
 
     /// What reading the file gave.
@@ -154,46 +167,54 @@ impl ConfigFile {
         serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string()))
     }
 
-    /// The index of what can be served from `functions`, and what is wrong
-    /// with the rest.
-    pub fn index(&self, functions: &Path, default_prefix: &str) -> (Index, Vec<Problem>) {
-        let mut index = Index::default();
+    /// What can be served from `functions`, and what is wrong with the rest.
+    pub fn layer(&self, path: &Path, functions: &Path, default_prefix: &str) -> (Layer, Vec<Problem>) {
+        let mut layer = Layer::default();
+        let origin = Origin::File(path.into());
         let mut problems = Vec::new();
         let mut checked = HashSet::new();
         for Entry { function, images } in self.functions.iter().flatten() {
+            let (line, function) = (function.referenced.line(), &function.value);
             if !stays_inside(function) {
-                problems.push(Problem::NotAFileName { function: function.clone() });
+                problems.push(Problem { line, fault: Fault::NotAFileName { function: function.clone() } });
                 continue;
             }
-            let executable =
-                Arc::new(Executable { function: function.clone(), path: functions.join(function) });
+            let executable = Arc::new(Executable {
+                function: function.clone(),
+                path: functions.join(function),
+                origin: origin.clone(),
+            });
             if checked.insert(executable.path.clone())
                 && let Err(cause) = executable.check()
             {
-                problems.push(Problem::NotExecutable { path: executable.path.clone(), cause });
+                let path = executable.path.clone();
+                problems.push(Problem { line, fault: Fault::NotExecutable { path, cause } });
             }
             let images = images.as_deref().unwrap_or_default();
             if images.is_empty() {
-                problems.push(Problem::NoImages { function: function.clone() });
+                problems.push(Problem { line, fault: Fault::NoImages { function: function.clone() } });
             }
-            for image in images {
+            for Spanned { value: image, referenced, .. } in images {
+                let line = referenced.line();
                 let claim = match Claim::parse(image, default_prefix) {
                     Ok(claim) => claim,
                     Err(cause) => {
-                        problems.push(Problem::InvalidImage { function: function.clone(), cause });
+                        let fault = Fault::InvalidImage { function: function.clone(), cause };
+                        problems.push(Problem { line, fault });
                         continue;
                     }
                 };
-                if let Err(first) = index.executables.add(&claim, executable.clone()) {
-                    problems.push(Problem::Duplicate {
+                if let Err(first) = layer.executables.add(&claim, executable.clone()) {
+                    let fault = Fault::Duplicate {
                         image: claim.entry,
                         first: first.function.clone(),
                         second: function.clone(),
-                    });
+                    };
+                    problems.push(Problem { line, fault });
                 }
             }
         }
-        (index, problems)
+        (layer, problems)
     }
 }
 

@@ -1,8 +1,18 @@
-//! What is configured, by image: one table for each executor.
+//! What is configured, by image.
 
-use std::{fs, io, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::Table;
+use pods::settings::FunctionSettings;
+use registry::{Constraint, Reference};
+
+use super::{Match, Origin, Table};
+use crate::evaluate::Asked;
 
 /// A local executable that is a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,28 +21,95 @@ pub struct Executable {
     pub function: String,
     /// The file to execute.
     pub path: PathBuf,
+    /// Who says so.
+    pub origin: Origin,
 }
 
 impl Executable {
     /// Whether the file can be executed by somebody; the kernel has the last word.
     pub fn check(&self) -> Result<(), String> {
-        let metadata = fs::metadata(&self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => "is missing".to_owned(),
-            _ => format!("cannot be inspected ({error})"),
-        })?;
-        if !metadata.is_file() {
-            return Err("is not a file".to_owned());
-        }
-        if metadata.permissions().mode() & 0o111 == 0 {
-            return Err("is not executable (chmod +x is missing)".to_owned());
-        }
-        Ok(())
+        check_executable(&self.path)
     }
 }
 
-/// Who serves which images. An executor does not know what is not in its table.
+/// Whether a file can be executed by somebody; the kernel has the last word.
+pub fn check_executable(path: &Path) -> Result<(), String> {
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "is missing".to_owned(),
+        _ => format!("cannot be inspected ({error})"),
+    })?;
+    if !metadata.is_file() {
+        return Err("is not a file".to_owned());
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        return Err("is not executable (chmod +x is missing)".to_owned());
+    }
+    Ok(())
+}
+
+/// What somebody says about the pods of some images.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodFunction {
+    /// What is said.
+    pub settings: Arc<FunctionSettings>,
+    /// Who says so.
+    pub origin: Origin,
+}
+
+/// What sources of one rank say. An executor does not know what is not in its table.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct Layer {
     /// Local executables.
     pub executables: Table<Arc<Executable>>,
+    /// Settings of pods.
+    pub pods: Table<Arc<PodFunction>>,
+    /// The same by the names of objects, for images that no object lays claim to: the original looks at nothing
+    /// else.
+    pub pods_by_name: HashMap<String, Arc<PodFunction>>,
+}
+
+/// A function that is to have a pod before anybody calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Its image.
+    pub asked: Asked,
+    /// Whether its pods are kept for ever, so that it is worth to try until there are some.
+    pub is_kept: bool,
+}
+
+/// Who serves which images, and how.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// What sources say; those that win first.
+    pub layers: Vec<Layer>,
+    /// Functions that are to have a pod before anybody calls; each once.
+    pub warm_ups: Vec<WarmUp>,
+}
+
+impl Index {
+    /// The executable that serves an image. With a constraint, the image's highest tag is meant that is known
+    /// and meets it.
+    pub fn executable(
+        &self,
+        image: &Reference,
+        constraint: Option<&Constraint>,
+    ) -> Option<Match<'_, Arc<Executable>>> {
+        self.layers.iter().find_map(|layer| layer.executables.find(image, constraint))
+    }
+
+    /// What is said about the pods of an image.
+    pub fn pod(&self, image: &Reference) -> Option<&Arc<PodFunction>> {
+        let find = |image: &Reference| self.layers.iter().find_map(|layer| layer.pods.find(image, None));
+        // What is said about a tag holds as well where a digest tells which image that is.
+        let tag = image.digest().and(image.tag());
+        find(image)
+            .or_else(|| find(&image.with_tag(tag?).ok()?))
+            .map(|found| found.value)
+            .or_else(|| self.layers.iter().find_map(|layer| layer.pods_by_name.get(image.name())))
+    }
+
+    /// How many claims executables lay to images.
+    pub fn executables(&self) -> usize {
+        self.layers.iter().map(|layer| layer.executables.len()).sum()
+    }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
+use api::Versions;
 use registry::{Constraint, Prefix, Reference, Version, choose};
 
-use super::claim::{Claim, Place, Versions};
+use super::claim::{Claim, Place};
 
 /// Claims and what they lead to. Finding an image takes the same time however many there are: only claims to
 /// versions of the same repository are looked at one by one.
 ///
 /// Of several claims that take an image in, the first of these wins: one to its repository before one to its
-/// name, a longer prefix before a shorter; within these its very tag or digest, a constraint it meets, any tag;
-/// among constraints the one added first.
+/// name, a longer prefix before a shorter; within these its very tag or digest, a constraint it meets, any tag,
+/// all; among constraints the one added first.
 #[derive(Debug)]
 pub struct Table<T> {
     repositories: HashMap<String, Claims<T>>,
@@ -95,6 +96,7 @@ struct Claims<T> {
     digests: HashMap<String, Entry<T>>,
     constraints: Vec<(Constraint, Entry<T>)>,
     any_tag: Option<Entry<T>>,
+    all: Option<Entry<T>>,
 }
 
 #[derive(Debug)]
@@ -111,7 +113,13 @@ impl<T> Entry<T> {
 
 impl<T> Default for Claims<T> {
     fn default() -> Self {
-        Self { tags: HashMap::new(), digests: HashMap::new(), constraints: Vec::new(), any_tag: None }
+        Self {
+            tags: HashMap::new(),
+            digests: HashMap::new(),
+            constraints: Vec::new(),
+            any_tag: None,
+            all: None,
+        }
     }
 }
 
@@ -121,13 +129,8 @@ impl<T> Claims<T> {
         let place = match &claim.versions {
             Versions::Tag(tag) => self.tags.entry(tag.clone()),
             Versions::Digest(digest) => self.digests.entry(digest.clone()),
-            Versions::AnyTag => match &mut self.any_tag {
-                Some(first) => return Err(&first.value),
-                free => {
-                    *free = Some(entry);
-                    return Ok(());
-                }
-            },
+            Versions::AnyTag => return put(&mut self.any_tag, entry),
+            Versions::All => return put(&mut self.all, entry),
             Versions::Constraint(constraint) => {
                 let first = self.constraints.iter().position(|(known, _)| known == constraint);
                 return match first {
@@ -150,7 +153,7 @@ impl<T> Claims<T> {
 
     fn find(&self, image: &Reference) -> Option<Match<'_, T>> {
         match image.digest() {
-            Some(digest) => self.digests.get(digest).map(Entry::found),
+            Some(digest) => self.digests.get(digest).or(self.all.as_ref()).map(Entry::found),
             None => self.find_tag(image.tag().unwrap_or("latest")),
         }
     }
@@ -163,7 +166,7 @@ impl<T> Claims<T> {
                 .find(|(constraint, _)| constraint.matches(&version))
                 .map(|(_, entry)| entry)
         };
-        self.tags.get(tag).or_else(met).or(self.any_tag.as_ref()).map(Entry::found)
+        self.tags.get(tag).or_else(met).or_else(|| self.any()).map(Entry::found)
     }
 
     /// The highest known tag that meets the constraint. Where no tags are known but those of constraints, the
@@ -177,7 +180,22 @@ impl<T> Claims<T> {
         let same = self.constraints.iter().find(|(known, _)| known == constraint).map(|(_, entry)| entry);
         same.map(Entry::found)
             .or_else(|| image.tag().and_then(|tag| self.find_tag(tag)))
-            .or(self.any_tag.as_ref().map(Entry::found))
+            .or_else(|| self.any().map(Entry::found))
+    }
+
+    /// What is claimed whatever the tag.
+    fn any(&self) -> Option<&Entry<T>> {
+        self.any_tag.as_ref().or(self.all.as_ref())
+    }
+}
+
+fn put<T>(place: &mut Option<Entry<T>>, entry: Entry<T>) -> Result<(), &T> {
+    match place {
+        Some(first) => Err(&first.value),
+        free => {
+            *free = Some(entry);
+            Ok(())
+        }
     }
 }
 
@@ -239,6 +257,22 @@ mod tests {
         let other = format!("example.com/f:v0.4.7@sha256:{}", "b".repeat(64));
         assert_eq!(found(&table, &other), None, "a digest is no tag");
         assert_eq!(table.len(), 6);
+    }
+
+    #[test]
+    fn all_takes_in_what_nothing_else_does() {
+        let mut table = table(&["example.com/f:v1"]);
+        let all = Claim { versions: Versions::All, ..Claim::parse("example.com/f", "").unwrap() };
+        table.add(&all, 1).unwrap();
+        assert_eq!(table.add(&all, 2), Err(&1));
+        let digest = format!("example.com/f:v1@sha256:{}", "a".repeat(64));
+        for (image, claim) in
+            [("example.com/f:v1", 0), ("example.com/f:v2", 1), ("example.com/f", 1), (&digest, 1)]
+        {
+            assert_eq!(found(&table, image), Some(claim), "{image}");
+        }
+        assert_eq!(meeting(&table, "example.com/f", "~7"), Some((1, None)));
+        assert_eq!(meeting(&table, "example.com/f", "~1"), Some((0, Some("v1"))));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Settings {
     pub default_image_prefix: String,
     /// Registries, and which images may be used.
     pub registries: RegistrySettings,
+    /// FunctionConfigs.
+    pub function_configs: FunctionConfigSettings,
     /// The exec runtime, unless disabled.
     pub exec: Option<ExecSettings>,
     /// The pod runtime, unless disabled.
@@ -62,6 +64,18 @@ pub struct Logging {
     pub level: u8,
     /// One JSON object a line instead of text.
     pub json: bool,
+}
+
+/// Where FunctionConfigs are.
+#[derive(Debug, Clone)]
+pub struct FunctionConfigSettings {
+    /// The folder of those in files.
+    pub folder: Option<PathBuf>,
+    /// The cluster of the others. They also say which executables there are, so that it counts whichever
+    /// runtimes are enabled.
+    pub cluster: Cluster,
+    /// Their namespace.
+    pub namespace: String,
 }
 
 /// The exec runtime.
@@ -137,12 +151,18 @@ impl Settings {
         let telemetry = telemetry::read(flags, around);
         let exec = read_exec(flags, around);
         let pod = pods::read(flags, around);
+        let function_configs = FunctionConfigSettings {
+            folder: read_folder(flags),
+            cluster: pod.cluster.clone(),
+            namespace: pod.namespace.clone(),
+        };
         Self {
             serving,
             logging: read_logging(flags),
             telemetry,
             default_image_prefix: read_prefix(flags),
             registries: registries::read(flags, around),
+            function_configs,
             exec: is_enabled("exec").then_some(exec),
             pod: is_enabled("pod").then_some(pod),
         }
@@ -164,6 +184,11 @@ pub(crate) fn read_prefix(flags: &mut Flags) -> String {
         );
     }
     prefix
+}
+
+/// The folder of FunctionConfigs, if one was named.
+pub(crate) fn read_folder(flags: &Flags) -> Option<PathBuf> {
+    Some(flags.get(&args::FUNCTION_CONFIGS)).filter(|folder| !folder.as_os_str().is_empty())
 }
 
 pub(crate) fn read_exec(flags: &mut Flags, around: &dyn Surroundings) -> ExecSettings {

@@ -81,8 +81,10 @@ impl Exchange {
     /// Answers a watch with events, after which it ends, as watches do from time to time.
     pub(crate) fn tell(self, events: &[(&str, Value)]) {
         assert!(self.query.contains("watch=true"), "{}", self.query);
-        let lines: Vec<_> =
-            events.iter().map(|(kind, object)| json!({"type": kind, "object": object}).to_string() + "\n").collect();
+        let lines: Vec<_> = events
+            .iter()
+            .map(|(kind, object)| json!({"type": kind, "object": object}).to_string() + "\n")
+            .collect();
         self.send(StatusCode::OK, lines.concat());
     }
 

@@ -8,6 +8,7 @@
 )]
 
 mod api_server;
+mod hostile;
 mod names;
 mod observation;
 mod pod_cache;

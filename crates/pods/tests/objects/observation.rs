@@ -90,7 +90,10 @@ fn a_pod_that_runs() {
     let made = UNIX_EPOCH + Duration::from_secs(1_767_323_045);
     let after = |seconds| Some(made + Duration::from_secs(seconds));
     assert_eq!((&*sighting.uid, sighting.name.as_str()), ("uid-1", "f-v1-1-01234567"));
-    assert_eq!((sighting.id.as_str(), &*sighting.stem, sighting.slot), ("f-v1-1-01234567", "f-v1-*-01234567", 1));
+    assert_eq!(
+        (sighting.id.as_str(), &*sighting.stem, sighting.slot),
+        ("f-v1-1-01234567", "f-v1-*-01234567", 1)
+    );
     assert_eq!((&*sighting.image, &*sighting.function), ("example.com/f:v1", "example.com/f:v1"));
     assert_eq!(sighting.template_version.as_deref(), Some("inline-v1"));
     assert_eq!(sighting.settings_version, None);
@@ -194,15 +197,35 @@ fn a_registrys_refusal_is_final_and_its_trouble_is_not() {
     for (reason, message, lasting) in [
         ("ErrImagePull", missing, true),
         ("ErrImagePull", denied, true),
-        ("ErrImagePull", "unexpected status from HEAD request to https://example.com/v2/f: 401 Unauthorized", true),
-        ("ErrImagePull", "unexpected status from HEAD request to https://example.com/v2/f: 403 Forbidden", true),
+        (
+            "ErrImagePull",
+            "unexpected status from HEAD request to https://example.com/v2/f: 401 Unauthorized",
+            true,
+        ),
+        (
+            "ErrImagePull",
+            "unexpected status from HEAD request to https://example.com/v2/f: 403 Forbidden",
+            true,
+        ),
         ("ErrImagePull", "Error response from daemon: manifest for x not found: manifest unknown", true),
         ("ErrImagePull", "no match for platform in manifest: not found", true),
-        ("ImagePullBackOff", &format!("Back-off pulling image \"example.com/f:v1\": ErrImagePull: {missing}"), true),
+        (
+            "ImagePullBackOff",
+            &format!("Back-off pulling image \"example.com/f:v1\": ErrImagePull: {missing}"),
+            true,
+        ),
         ("ImagePullBackOff", "Back-off pulling image \"example.com/f:v1\"", false),
-        ("ErrImagePull", "failed to do request: Head \"https://example.com/v2/\": dial tcp 10.0.0.1:443: i/o timeout", false),
+        (
+            "ErrImagePull",
+            "failed to do request: Head \"https://example.com/v2/\": dial tcp 10.0.0.1:443: i/o timeout",
+            false,
+        ),
         ("ErrImagePull", "dial tcp: lookup example.com on 10.96.0.10:53: no such host", false),
-        ("ErrImagePull", "unexpected status from HEAD request to https://example.com/v2/: 503 Service Unavailable", false),
+        (
+            "ErrImagePull",
+            "unexpected status from HEAD request to https://example.com/v2/: 503 Service Unavailable",
+            false,
+        ),
         ("ErrImagePull", "toomanyrequests: You have reached your pull rate limit, access denied", false),
         ("ErrImagePull", "rpc error: code = Unknown desc = something odd", false),
         ("ErrImagePull", "x509: certificate signed by unknown authority", false),
@@ -268,13 +291,25 @@ fn running_out_of_memory_names_the_limit() {
 fn containers_that_cannot_be_started_say_why() {
     for (reason, message, lasting) in [
         ("CreateContainerConfigError", "secret \"x\" not found", true),
-        ("CreateContainerConfigError", "failed to sync secret cache: timed out waiting for the condition", false),
+        (
+            "CreateContainerConfigError",
+            "failed to sync secret cache: timed out waiting for the condition",
+            false,
+        ),
         ("CreateContainerError", "failed to generate spec: no command specified", true),
-        ("RunContainerError", "exec: \"/wrapper-server\": stat /wrapper-server: no such file or directory", true),
+        (
+            "RunContainerError",
+            "exec: \"/wrapper-server\": stat /wrapper-server: no such file or directory",
+            true,
+        ),
         ("CreateContainerError", "context deadline exceeded", false),
     ] {
         let trouble = trouble(waiting(reason, message));
-        assert_eq!((trouble.kind, trouble.lasting), (TroubleKind::CreateFailed, lasting), "{reason}: {message}");
+        assert_eq!(
+            (trouble.kind, trouble.lasting),
+            (TroubleKind::CreateFailed, lasting),
+            "{reason}: {message}"
+        );
         assert!(trouble.text.contains(message), "{}", trouble.text);
     }
     let start = trouble(ended("Failed", 128, "StartError", "exec: \"/x\": permission denied", 0));
@@ -289,7 +324,8 @@ fn nodes_that_do_not_keep_a_pod_are_not_its_fault() {
     }));
     assert_eq!((evicted.kind, evicted.lasting), (TroubleKind::Evicted, false));
     assert!(evicted.text.contains("Evicted: The node was low on resource: memory."), "{}", evicted.text);
-    let refused = trouble(json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough"}));
+    let refused =
+        trouble(json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough"}));
     assert_eq!((refused.kind, refused.lasting), (TroubleKind::Evicted, false));
     for status in [
         json!({"phase": "Unknown"}),
@@ -303,7 +339,8 @@ fn nodes_that_do_not_keep_a_pod_are_not_its_fault() {
 
 #[test]
 fn an_init_container_that_fails_keeps_the_pod_from_running() {
-    let crash = json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "cp: no space left on device"}});
+    let crash =
+        json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "cp: no space left on device"}});
     let status = |state: &Value, last: &Value, phase: &str| {
         json!({
             "phase": phase,
@@ -337,7 +374,10 @@ fn a_sidecars_trouble_is_told_but_not_final() {
                 function(json!({"state": {"waiting": {"reason": "ContainerCreating"}}})),
             ],
         }));
-        pod["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "istio-proxy", "image": "proxy"}));
+        pod["spec"]["containers"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": "istio-proxy", "image": "proxy"}));
         see(&pod).unwrap()
     };
     let pulling = sidecar(json!({"state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}));

@@ -9,7 +9,7 @@ use pods::{
 };
 use serde_json::Value;
 
-use crate::porch;
+use crate::{hostile::yaml_bomb, porch};
 
 fn read(text: &str) -> (Vec<Entry>, Vec<String>) {
     parse(text.as_bytes()).unwrap()
@@ -106,7 +106,9 @@ fn a_file_of_nothing_has_no_functions() {
 
 #[test]
 fn a_malformed_file_is_told_with_its_line() {
-    for (text, line) in [("- name: a\n  b: [\n", 2), ("a: 1\nb: 2\na: 3\n", 3), ("- name: a\n  b: !!int x: y\n", 2)] {
+    for (text, line) in
+        [("- name: a\n  b: [\n", 2), ("a: 1\nb: 2\na: 3\n", 3), ("- name: a\n  b: !!int x: y\n", 2)]
+    {
         let error = parse(text.as_bytes()).unwrap_err();
         assert!(error.contains(&format!("line {line}")), "{text:?}: {error}");
         assert!(!error.contains('\n'), "{error}");
@@ -120,12 +122,7 @@ fn a_malformed_file_is_told_with_its_line() {
 fn hostile_files_end_soon() {
     let deep = "[".repeat(100_000);
     parse(deep.as_bytes()).unwrap_err();
-    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..12 {
-        let alias = format!("*a{}, ", level - 1).repeat(10);
-        bomb.push_str(&format!("a{level}: &a{level} [{alias}]\n"));
-    }
-    parse(bomb.as_bytes()).unwrap_err();
+    parse(yaml_bomb().as_bytes()).unwrap_err();
 }
 
 #[test]

@@ -30,7 +30,9 @@ impl Scene {
         let path = folder.path().join(".dockerconfigjson");
         let secret = PullSecret::new(client, "porch-fn-system", "auth-secret", path);
         let scene = Self { folder, secret, server };
-        content.into_iter().for_each(|content| scene.write(content));
+        if let Some(content) = content {
+            scene.write(content);
+        }
         scene
     }
 
@@ -50,7 +52,11 @@ impl Scene {
     /// Made once, and as the file is.
     async fn settle(&mut self) {
         let ensured = self.ensure();
-        self.server.expect(Method::GET, SECRET).await.refuse(404, "NotFound", "secrets \"auth-secret\" not found");
+        self.server.expect(Method::GET, SECRET).await.refuse(
+            404,
+            "NotFound",
+            "secrets \"auth-secret\" not found",
+        );
         let created = self.server.expect(Method::POST, SECRETS).await;
         let body = created.body.clone();
         created.answer(&body);
@@ -161,7 +167,8 @@ async fn what_is_not_ours_is_never_written() {
         let mut scene = Scene::new(Some(LOGINS));
         let ensured = scene.ensure();
         let mut there = secret(OTHER_LOGINS, "1");
-        let target = if matches!(field, "labels" | "ownerReferences") { &mut there["metadata"] } else { &mut there };
+        let target =
+            if matches!(field, "labels" | "ownerReferences") { &mut there["metadata"] } else { &mut there };
         target[field] = value;
         scene.server.expect(Method::GET, SECRET).await.answer(&there);
         assert_eq!(ensured.await.unwrap().unwrap(), "auth-secret", "{field}: the cluster can pull with it");
@@ -244,7 +251,9 @@ async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_at_once() {
-    for (asked, code, reason) in [("GET", 403, "Forbidden"), ("POST", 403, "Forbidden"), ("POST", 404, "NotFound")] {
+    for (asked, code, reason) in
+        [("GET", 403, "Forbidden"), ("POST", 403, "Forbidden"), ("POST", 404, "NotFound")]
+    {
         let mut scene = Scene::new(Some(LOGINS));
         let ensured = scene.ensure();
         let read = scene.server.expect(Method::GET, SECRET).await;
@@ -275,6 +284,35 @@ async fn one_that_was_there_is_used_while_the_server_is_in_trouble() {
     tokio::select! {
         () = answers => {}
         ensured = ensured => assert_eq!(ensured.unwrap().unwrap(), "auth-secret"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_there_is_used_without_the_right_to_look_at_it_but_not_when_it_was_exchanged() {
+    let mut scene = Scene::new(Some(LOGINS));
+    scene.settle().await;
+    sleep(Duration::from_mins(2)).await;
+    let ensured = scene.ensure();
+    scene.server.expect(Method::GET, SECRET).await.refuse(403, "Forbidden", "not any more");
+    assert_eq!(ensured.await.unwrap().unwrap(), "auth-secret");
+    scene.server.expect_silence(Duration::from_mins(2)).await;
+    let ensured = scene.ensure();
+    let mut exchanged = secret(LOGINS, "1");
+    exchanged["type"] = json!("Opaque");
+    scene.server.expect(Method::GET, SECRET).await.answer(&exchanged);
+    assert!(matches!(ensured.await.unwrap(), Err(PullSecretError::Foreign { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_being_written_is_waited_for() {
+    for half in ["", r#"{"auths": {"exam"#] {
+        let mut scene = Scene::new(Some(half));
+        let ensured = scene.ensure();
+        // The clock is stopped: this is between the first look and the second.
+        sleep(Duration::from_millis(50)).await;
+        scene.write(LOGINS);
+        scene.server.expect(Method::GET, SECRET).await.answer(&secret(LOGINS, "1"));
+        ensured.await.unwrap().unwrap();
     }
 }
 
@@ -327,7 +365,9 @@ async fn a_file_that_cannot_be_used_is_told_and_nothing_is_asked() {
         assert!(!error.may_pass());
         let text = error.to_string();
         assert!(text.contains(says), "{text}");
-        assert!(text.contains(scene.path().to_str().unwrap()) && text.contains("--registry-auth-secret-path"));
+        assert!(
+            text.contains(scene.path().to_str().unwrap()) && text.contains("--registry-auth-secret-path")
+        );
         assert!(!text.contains("hunter2"), "{text}");
         scene.server.expect_silence(Duration::from_secs(50)).await;
     }

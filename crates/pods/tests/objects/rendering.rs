@@ -182,7 +182,7 @@ fn a_function_without_a_command_is_passed_as_it_is() {
     assert_eq!(arguments.last().unwrap(), "--");
 }
 
-fn container_overrides(value: Value) -> ContainerOverrides {
+fn container_overrides(value: &Value) -> ContainerOverrides {
     ContainerOverrides {
         resources: serde_json::from_value(value["resources"].clone()).unwrap(),
         env: serde_json::from_value(value["env"].clone()).unwrap(),
@@ -195,8 +195,8 @@ fn overrides_replace_whole_parts_and_leave_the_rest() {
     let overrides = Overrides {
         service_account: Some("ours".to_owned()),
         security_context: Some(serde_json::from_value(json!({"runAsUser": 3})).unwrap()),
-        init_container: container_overrides(json!({"env": [], "resources": {"limits": {"cpu": "5"}}})),
-        container: container_overrides(json!({
+        init_container: container_overrides(&json!({"env": [], "resources": {"limits": {"cpu": "5"}}})),
+        container: container_overrides(&json!({
             "resources": {"requests": {"cpu": "6"}},
             "env": [{"name": "E", "value": "e"}],
             "envFrom": [{"secretRef": {"name": "s"}}],
@@ -248,7 +248,7 @@ fn a_template_without_init_containers_takes_overrides_for_them_in_silence() {
     let text = "spec: {containers: [{name: function, command: [x]}]}";
     let template = Template::from_config_map(&config_map(text, None)).unwrap();
     let overrides = Overrides {
-        init_container: container_overrides(json!({"env": [{"name": "A"}]})),
+        init_container: container_overrides(&json!({"env": [{"name": "A"}]})),
         ..Overrides::default()
     };
     let pod = rendered(&template, &PodRequest { overrides: &overrides, ..request() });

@@ -8,7 +8,11 @@ use pods::template::{
     source::{TemplateSettings, TemplateState, follow},
 };
 use serde_json::{Value, json};
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
 
 use crate::{
     api_server::{self, ApiServer, Exchange},
@@ -119,12 +123,12 @@ const UNUSABLE: &str = "spec: {containers: []}";
 
 fn pod_template(version: &str) -> Value {
     let body = json!({"spec": {"containers": [{"name": "function", "command": ["/wrapper-server"]}]}});
-    versioned(serde_json::to_value(objects(body, json!({})).0).unwrap(), version)
+    versioned(serde_json::to_value(objects(&body, &json!({})).0).unwrap(), version)
 }
 
 fn service(version: &str) -> Value {
     let body = json!({"spec": {"ports": [{"port": 9446}]}});
-    versioned(serde_json::to_value(objects(json!({}), body).1).unwrap(), version)
+    versioned(serde_json::to_value(objects(&json!({}), &body).1).unwrap(), version)
 }
 
 fn versioned(mut object: Value, version: &str) -> Value {
@@ -170,7 +174,9 @@ async fn a_config_map_that_went_bad_leaves_the_old_template_in_force() {
 async fn without_a_config_map_there_is_no_template_until_it_comes() {
     let mut scene = Scene::new(true);
     scene.config_map().await.refuse(500, "", "one moment");
-    assert!(matches!(scene.failed().await, (Problem::Unreachable(words), true) if words.contains("one moment")));
+    assert!(
+        matches!(scene.failed().await, (Problem::Unreachable(words), true) if words.contains("one moment"))
+    );
     scene.config_map().await.refuse(404, "NotFound", "no such map");
     assert_eq!(scene.failed().await, (Problem::Missing, false));
     scene.config_map().await.refuse(404, "NotFound", "no such map");
@@ -178,6 +184,10 @@ async fn without_a_config_map_there_is_no_template_until_it_comes() {
     assert_eq!(scene.failed().await, (Problem::Forbidden("not for you".to_owned()), false));
     scene.config_map().await.answer(&map("1", UNUSABLE));
     assert!(matches!(scene.failed().await, (Problem::NoFunction(_), false)));
+    scene.config_map().await.refuse(404, "NotFound", "no such map");
+    assert_eq!(scene.failed().await, (Problem::Missing, false));
+    scene.config_map().await.answer(&map("1", UNUSABLE));
+    assert!(matches!(scene.failed().await, (Problem::NoFunction(_), false)), "as bad as before");
     scene.config_map().await.answer(&map("2", USABLE));
     assert_eq!(&*scene.ready().await.version, "2");
 }
@@ -214,7 +224,11 @@ async fn objects_are_followed_by_watch() {
     watches.pods.tell(&[("MODIFIED", pod_template("8"))]);
     assert_eq!(&*scene.ready().await.version, "8");
     let again = scene.server.expect(Method::GET, PODS).await;
-    assert!(again.query.contains("watch=true") && again.query.contains("resourceVersion=8"), "{}", again.query);
+    assert!(
+        again.query.contains("watch=true") && again.query.contains("resourceVersion=8"),
+        "{}",
+        again.query
+    );
 
     let mut changed = service("10");
     changed["template"]["spec"]["ports"][0]["name"] = json!("grpc");
@@ -243,7 +257,9 @@ async fn missing_objects_are_made_for_operators_to_edit() {
     created.answer(&body);
     let template = scene.ready().await;
     assert_eq!(&*template.version, "2");
-    assert_eq!(pod(&template)["spec"], pod(&Template::inline(WRAPPER))["spec"]);
+    let mut expected = pod(&Template::inline(WRAPPER));
+    expected["spec"]["containers"][0]["imagePullPolicy"] = json!("IfNotPresent");
+    assert_eq!(pod(&template)["spec"], expected["spec"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,7 +305,9 @@ async fn where_the_kinds_are_forbidden_the_inline_template_is_used_until_they_ar
 async fn trouble_is_no_reason_for_the_inline_template() {
     let mut scene = Scene::new(false);
     scene.server.expect(Method::GET, SERVICE).await.refuse(503, "", "starting");
-    assert!(matches!(scene.failed().await, (Problem::Unreachable(words), true) if words.contains("starting")));
+    assert!(
+        matches!(scene.failed().await, (Problem::Unreachable(words), true) if words.contains("starting"))
+    );
     scene.server.expect(Method::GET, SERVICE).await.refuse(401, "Unauthorized", "no");
     assert!(matches!(scene.failed().await, (Problem::Unreachable(_), true)));
     scene.watched().await;
@@ -328,14 +346,29 @@ async fn a_deleted_object_is_made_again_after_a_while() {
     watches.pods.tell(&[("DELETED", pod_template("8"))]);
     let again = scene.server.expect(Method::GET, PODS).await;
     assert!(again.query.contains("watch=true"));
+    let deleted = Instant::now();
     scene.server.expect_silence(Duration::from_secs(59)).await;
     assert!(scene.is_unchanged());
     scene.server.expect(Method::GET, SERVICE).await.answer(&service("9"));
+    assert!(deleted.elapsed() < Duration::from_secs(70), "{:?}", deleted.elapsed());
     scene.server.expect(Method::GET, POD).await.refuse(404, "NotFound", "not found");
     let created = scene.server.expect(Method::POST, PODS).await;
     let body = versioned(created.body.clone(), "20");
     created.answer(&body);
     assert_eq!(&*scene.ready().await.version, "20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_stays_in_force_when_its_kind_goes() {
+    let mut scene = Scene::new(false);
+    let watches = scene.watched().await;
+    watches.services.tell(&[("DELETED", service("9"))]);
+    let again = scene.server.expect(Method::GET, SERVICES).await;
+    scene.server.expect(Method::GET, SERVICE).await.refuse(404, "NotFound", "no such kind");
+    scene.server.expect(Method::POST, SERVICES).await.refuse(404, "NotFound", "no such kind");
+    scene.server.expect_silence(Duration::from_secs(59)).await;
+    assert!(scene.is_unchanged());
+    drop((watches.pods, again));
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use pods::{
 use serde_json::{Value, json};
 
 use crate::{
+    hostile::yaml_bomb,
     porch,
     rendering::{WRAPPER, pod, service},
 };
@@ -36,7 +37,7 @@ fn read_service(service: &str) -> Result<Template, Problem> {
 }
 
 /// The objects of a head cluster.
-pub(crate) fn objects(pod: Value, service: Value) -> (PodTemplate, ServiceTemplate) {
+pub(crate) fn objects(pod: &Value, service: &Value) -> (PodTemplate, ServiceTemplate) {
     let pod = json!({
         "metadata": {"namespace": "porch-fn-system", "name": "base-pod-template", "resourceVersion": "7"},
         "template": pod,
@@ -114,8 +115,8 @@ fn a_config_map_keeps_its_init_image_and_gives_the_version() {
 #[test]
 fn objects_get_our_wrapper_and_only_the_services_spec_counts() {
     let (pod_template, service_template) = objects(
-        function_pod(),
-        json!({"metadata": {"labels": {"not": "used"}}, "spec": {"ports": [{"port": 9446, "name": "grpc"}]}}),
+        &function_pod(),
+        &json!({"metadata": {"labels": {"not": "used"}}, "spec": {"ports": [{"port": 9446, "name": "grpc"}]}}),
     );
     let template = Template::from_objects(&pod_template, &service_template, WRAPPER).unwrap();
     assert_eq!(&*template.version, "7");
@@ -156,8 +157,8 @@ fn unknown_fields_are_passed_over_with_a_warning() {
     .unwrap();
     let fields: Vec<_> = template.warnings.iter().map(|warning| warning.split(' ').next().unwrap()).collect();
     assert_eq!(fields, ["colour", "spec.containers[0].comand", "spec.containers[0].ports[0].prot"]);
-    let many: String = (0..1000).map(|number| format!("unknown{number}: x\n")).collect();
-    assert!(read(&format!("{many}{POD}")).unwrap().warnings.len() <= 10);
+    let many: Vec<_> = (0..1000).map(|number| format!("unknown{number}: x\n")).collect();
+    assert!(read(&format!("{}{POD}", many.concat())).unwrap().warnings.len() <= 10);
 }
 
 #[test]
@@ -172,31 +173,20 @@ fn a_missing_service_is_made_as_without_a_template() {
 
 #[test]
 fn a_template_that_cannot_work_is_refused_with_the_reason() {
-    let is = |expected: Problem| move |found: &Problem| *found == expected;
-    let cases: Vec<(&str, Box<dyn Fn(&Problem) -> bool>)> = vec![
-        ("", Box::new(is(Problem::NoPod))),
-        ("kind: Pod", Box::new(is(Problem::NoPod))),
-        ("spec: {}", Box::new(is(Problem::NoFunction("no container at all".to_owned())))),
-        ("spec: {containers: []}", Box::new(is(Problem::NoFunction("no container at all".to_owned())))),
-        ("spec: {containers:}", Box::new(is(Problem::NoFunction("no container at all".to_owned())))),
-        (
-            "spec: {containers: [{name: fn, command: [x]}]}",
-            Box::new(is(Problem::NoFunction("\"fn\"".to_owned()))),
-        ),
-        (
-            "spec: {containers: [{name: function, command: [x]}, {name: function}]}",
-            Box::new(is(Problem::ManyFunctions(2))),
-        ),
-        ("spec: {containers: [{name: function}]}", Box::new(is(Problem::NoCommand))),
-        ("spec: {containers: [{name: function, command: []}]}", Box::new(is(Problem::NoCommand))),
-        (
-            "spec: {containers: [{name: function, command: [x], args: [--, y]}]}",
-            Box::new(is(Problem::Separator)),
-        ),
-    ];
-    for (text, expected) in cases {
-        let problem = read(text).unwrap_err();
-        assert!(expected(&problem), "{text}: {problem:?}");
+    let no_function = |others: &str| Problem::NoFunction(others.to_owned());
+    for (text, problem) in [
+        ("", Problem::NoPod),
+        ("kind: Pod", Problem::NoPod),
+        ("spec: {}", no_function("no container at all")),
+        ("spec: {containers: []}", no_function("no container at all")),
+        ("spec: {containers:}", no_function("no container at all")),
+        ("spec: {containers: [{name: fn, command: [x]}]}", no_function("\"fn\"")),
+        ("spec: {containers: [{name: function, command: [x]}, {name: function}]}", Problem::ManyFunctions(2)),
+        ("spec: {containers: [{name: function}]}", Problem::NoCommand),
+        ("spec: {containers: [{name: function, command: []}]}", Problem::NoCommand),
+        ("spec: {containers: [{name: function, command: [x], args: [--, y]}]}", Problem::Separator),
+    ] {
+        assert_eq!(read(text), Err(problem), "{text}");
     }
     assert_eq!(read_service("spec: {ports: [{port: 80}]}"), Err(Problem::NoPort));
     assert_eq!(read_service("spec: {}"), Err(Problem::NoPort));
@@ -206,7 +196,7 @@ fn a_template_that_cannot_work_is_refused_with_the_reason() {
     );
     let empty = ConfigMap { data: None, ..config_map("", None) };
     assert_eq!(Template::from_config_map(&empty).unwrap_err().problem, Problem::NoKey("template"));
-    let (pod_template, service_template) = objects(Value::Null, Value::Object(serde_json::Map::new()));
+    let (pod_template, service_template) = objects(&Value::Null, &json!({}));
     let error = Template::from_objects(&pod_template, &service_template, WRAPPER).unwrap_err();
     assert_eq!(error.problem, Problem::NoPod);
     assert!(error.to_string().contains("PodTemplate porch-fn-system/base-pod-template"), "{error}");
@@ -237,12 +227,7 @@ fn text_that_is_no_pod_is_refused_with_key_and_line() {
 fn hostile_texts_are_refused_soon() {
     let huge = format!("{POD}\n# {}", "x".repeat(1 << 20));
     assert!(matches!(read(&huge), Err(Problem::TooLarge { key: "template", .. })));
-    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..12 {
-        let alias = format!("*a{}, ", level - 1).repeat(10);
-        bomb.push_str(&format!("a{level}: &a{level} [{alias}]\n"));
-    }
-    assert!(matches!(read(&format!("{bomb}{POD}")), Err(Problem::Invalid { .. })));
+    assert!(matches!(read(&format!("{}{POD}", yaml_bomb())), Err(Problem::Invalid { .. })));
     let deep = format!("spec: {}", "[".repeat(200_000));
     assert!(matches!(read(&deep), Err(Problem::Invalid { .. })));
     let deep = format!("x: {}{}\n{POD}", "{a: ".repeat(3000), "}".repeat(3000));

@@ -4,7 +4,7 @@ use super::Fleet;
 use crate::common::Common;
 use crate::pod::{Pod, Stage, Standing};
 use crate::room::{Need, Urgency};
-use crate::{Action, PodId, Reason, Refusal};
+use crate::{Action, Moment, PodId, Reason, Refusal};
 
 impl<F: Clone> Fleet<F> {
     /// Ends what is over and enters how many pods are needed.
@@ -88,22 +88,20 @@ impl<F: Clone> Fleet<F> {
     }
 
     fn give_up_one(&mut self, id: PodId, common: &mut Common<F>) -> bool {
-        let Some(pod) = self.pods.get_mut(&id) else { return false };
-        let now = common.now;
-        let late_at = pod.late_at(common.limits.ready_timeout);
-        let late = self.queue.is_empty() && late_at.is_some_and(|late_at| late_at <= now);
+        let Some(pod) = self.pods.get(&id) else { return false };
+        let (now, limits) = (common.now, &common.limits);
+        let over = |moment: Option<Moment>| moment.is_some_and(|moment| moment <= now);
+        let late = self.queue.is_empty() && over(pod.late_at(limits.ready_timeout));
         match pod.stage {
-            Stage::Taken { since } => {
+            Stage::Taken { .. } => {
                 let useless =
                     pod.standing != Standing::Wanted || common.slots.has_other(&pod.stem, pod.slot, id);
                 if useless || late {
                     self.remove(id, common);
                     return true;
                 }
-                if now >= since.saturating_add(common.limits.claim_timeout) {
-                    pod.stage = Stage::Launching;
-                    let slot = pod.slot;
-                    self.ask(id, slot, common);
+                if over(pod.insist_at(limits.claim_timeout)) {
+                    self.ask(id, common);
                 }
                 false
             }

@@ -23,7 +23,18 @@ impl<F: Clone> Fleet<F> {
             common.touched.insert(self.function.clone());
         }
         self.replace(common);
+        self.renew(common);
         self.enter(common);
+    }
+
+    /// Has it recorded in time that pods with calls in them are to be kept.
+    fn renew(&mut self, common: &mut Common<F>) {
+        let time_to_live = self.spec.time_to_live;
+        let due = |pod: &Pod<F>| pod.renew_at(time_to_live).is_some_and(|renew_at| renew_at <= common.now);
+        let due: Vec<PodId> = self.pods.iter().filter(|(_, pod)| due(pod)).map(|(&id, _)| id).collect();
+        for id in due {
+            self.touch(id, common);
+        }
     }
 
     /// Gives waiting calls to the least loaded pods, in turn among equals. While more
@@ -183,24 +194,19 @@ impl<F: Clone> Fleet<F> {
 
     /// When it must be looked at again though nothing happens to it.
     fn next_wake(&self, common: &Common<F>) -> Option<Moment> {
+        let (now, limits) = (common.now, &common.limits);
         let waits = !self.queue.is_empty();
-        let mut moments = Vec::new();
-        moments.extend(self.queue.next_end());
-        if waits || self.wanted().count() < self.min_pods() {
-            moments.extend(self.backoff.as_ref().and_then(|backoff| backoff.pausing(common.now)));
-        }
         let crowding = waits && self.has_ready();
-        for pod in self.pods.values() {
-            if let Stage::Taken { since } = pod.stage {
-                moments.push(since.saturating_add(common.limits.claim_timeout));
-            }
-            if !waits {
-                moments.extend(pod.late_at(common.limits.ready_timeout));
-            }
-            if crowding {
-                moments.extend(pod.awaited_until(common.now, common.limits.patience));
-            }
-        }
-        moments.into_iter().min()
+        let lacking = waits || self.wanted().count() < self.min_pods();
+        let pause = self.backoff.as_ref().filter(|_| lacking).and_then(|backoff| backoff.pausing(now));
+        let of_pods = self.pods.values().flat_map(|pod| {
+            [
+                pod.insist_at(limits.claim_timeout),
+                pod.late_at(limits.ready_timeout).filter(|_| !waits),
+                pod.awaited_until(now, limits.patience).filter(|_| crowding),
+                pod.renew_at(self.spec.time_to_live),
+            ]
+        });
+        [self.queue.next_end(), pause].into_iter().chain(of_pods).flatten().min()
     }
 }

@@ -59,10 +59,10 @@ impl<F: Clone> Pool<F> {
                 self.with(&function, |fleet, _| fleet.queue.remove(ticket));
                 self.common.touched.insert(function);
             }
-            Some(Place::In(pod)) => self.with_pod(pod, |fleet, common| {
-                if let Some(pod) = fleet.pods.get_mut(&pod) {
+            Some(Place::In(id)) => self.with_pod(id, |fleet, common| {
+                if let Some(pod) = fleet.pods.get_mut(&id) {
                     pod.calls.remove(&call);
-                    pod.last_used = Some(common.now);
+                    fleet.touch(id, common);
                 }
             }),
         }

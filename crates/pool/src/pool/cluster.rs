@@ -55,7 +55,7 @@ impl<F: Clone> Pool<F> {
             if fleet.pods.get(&pod).is_some_and(Pod::is_coming) {
                 fleet.fail_start(pod, None, false, common);
             }
-            fleet.remove(pod, common);
+            fleet.vanish(pod, common);
         });
     }
 
@@ -71,7 +71,9 @@ impl<F: Clone> Pool<F> {
 
     pub(super) fn taken(&mut self, pod: PodId) {
         self.with_pod(pod, |fleet, common| {
-            if let Some(pod) = fleet.pods.get_mut(&pod).filter(|pod| pod.stage == Stage::Launching) {
+            let Some(pod) = fleet.pods.get_mut(&pod) else { return };
+            pod.asked = false;
+            if pod.stage == Stage::Launching {
                 pod.stage = Stage::Taken { since: common.now };
             }
         });
@@ -79,8 +81,10 @@ impl<F: Clone> Pool<F> {
 
     pub(super) fn not_launched(&mut self, pod: PodId, failure: F, lasting: bool) {
         self.with_pod(pod, |fleet, common| {
+            let Some(known) = fleet.pods.get_mut(&pod) else { return };
+            known.asked = false;
             // A pod that is there in spite of it is judged by what becomes of it.
-            if fleet.pods.get(&pod).is_some_and(|pod| pod.uid.is_none()) {
+            if known.uid.is_none() {
                 fleet.fail_start(pod, Some(failure), lasting, common);
                 fleet.remove(pod, common);
             }
@@ -89,16 +93,14 @@ impl<F: Clone> Pool<F> {
 
     pub(super) fn connected(&mut self, pod: PodId) {
         self.with_pod(pod, |fleet, common| {
-            let Some(known) =
-                fleet.pods.get_mut(&pod).filter(|pod| matches!(pod.stage, Stage::Starting { .. }))
-            else {
+            let Some(known) = fleet.pods.get_mut(&pod) else { return };
+            if !matches!(known.stage, Stage::Starting { .. }) {
                 return;
-            };
+            }
             known.stage = Stage::Ready;
             known.trouble = None;
-            let current = known.is_current(&fleet.spec);
             let recorded = known.keep_until.is_some();
-            if current {
+            if known.is_current(&fleet.spec) {
                 fleet.backoff = None;
             }
             if !recorded {
@@ -123,8 +125,10 @@ impl<F: Clone> Pool<F> {
 impl<F: Clone> Fleet<F> {
     /// A launch made its pod, which may be known already.
     fn launched(&mut self, id: PodId, uid: &Arc<str>, known: bool, common: &mut Common<F>) {
-        let Some(pod) = self.pods.get(&id) else { return };
-        let id = match (&pod.uid, known) {
+        let Some(pod) = self.pods.get_mut(&id) else { return };
+        pod.asked = false;
+        let over = known || pod.gone.contains(uid);
+        let id = match (&pod.uid, over) {
             (Some(_), true) => return,
             (None, true) => return self.remove(id, common),
             (None, false) => id,

@@ -202,6 +202,22 @@ fn a_pod_that_is_not_ready_in_time_goes_on_while_calls_wait() {
 }
 
 #[test]
+fn a_pod_that_is_late_is_given_up_as_soon_as_nobody_waits() {
+    let mut bench = Bench::new(limits());
+    bench.respecify(|spec| spec.max_pods = 2);
+    let until = Some(bench.now + seconds(100));
+    for call in 1..=3 {
+        bench.arrive_until(call, A, until);
+    }
+    bench.launched(1);
+    bench.launched(2);
+    assert_eq!(bench.after(seconds(90)), [""; 0]);
+    let actions = bench.connected(1);
+    assert_eq!(actions[1..4], ["grant 1 to 1", "grant 2 to 1", "grant 3 to 1"]);
+    assert_eq!(actions[4..], ["delete 2 u2: NotReady"]);
+}
+
+#[test]
 fn a_failed_pod_that_is_found_is_deleted() {
     let mut bench = Bench::new(limits());
     let failed = Observed { phase: Phase::Failed, ..bench.observed(A, "x", 1) };

@@ -143,3 +143,16 @@ fn a_changed_time_to_live_counts_at_once() {
     bench.now += seconds(1);
     assert_eq!(bench.scan(), ["delete 1 u1: Idle"]);
 }
+
+#[test]
+fn a_pod_with_a_long_call_in_it_is_kept_by_other_replicas_too() {
+    let mut bench = Bench::new(limits());
+    bench.respecify(|spec| spec.time_to_live = seconds(40));
+    bench.arrive(1, A);
+    assert_eq!(bench.start(1), ["record 1 until 1040", "grant 1 to 1"]);
+    assert_eq!(bench.sleep(), ["record 1 until 1070"], "a quarter of its time before it is over");
+    assert_eq!(bench.sleep(), ["record 1 until 1100"]);
+    bench.now += seconds(15);
+    assert_eq!(bench.leave(1), ["record 1 until 1115"], "it was used until now");
+    assert_eq!(bench.pool.wake_at(), None);
+}

@@ -182,6 +182,28 @@ fn a_launch_that_made_another_pod_than_the_one_seen_makes_two() {
 }
 
 #[test]
+fn a_launch_outlives_the_pod_that_was_seen_in_its_place() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.see(bench.observed(A, "theirs", 1));
+    assert_eq!(bench.gone("theirs"), [""; 0]);
+    assert_eq!(bench.pods(), ["a 1 launching 0"], "the slot is still being launched into");
+    assert_eq!(bench.launched_as(1, "ours"), ["connect 1 ours"]);
+    assert_eq!(bench.connected(1), ["record 1 until 2800", "grant 1 to 1"]);
+}
+
+#[test]
+fn a_launched_pod_that_was_gone_before_is_gone() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.see(bench.observed(A, "u1", 1));
+    bench.gone("u1");
+    assert_eq!(bench.launched(1), [""; 0]);
+    assert_eq!(bench.pods(), [""; 0]);
+    assert_eq!(bench.sleep(), ["launch 2 a-1 r1"]);
+}
+
+#[test]
 fn the_younger_in_a_slot_stays_when_the_older_ends() {
     let mut bench = Bench::new(limits());
     bench.see(bench.observed(A, "x", 1));

@@ -106,6 +106,19 @@ fn what_was_needed_and_is_no_longer_is_not_started() {
 }
 
 #[test]
+fn after_the_pause_of_a_lasting_failure_calls_wait_for_room() {
+    let mut bench = Bench::new(Limits { max_pods: Some(1), ..limits() });
+    bench.arrive(1, B);
+    bench.not_launched(1, "no such image", true);
+    bench.arrive(2, A);
+    bench.start(2);
+    bench.now += seconds(2);
+    assert_eq!(bench.arrive(3, B), [""; 0], "it may be there by now");
+    assert_eq!(bench.leave(2), ["delete 2 u2: Room"]);
+    assert_eq!(bench.gone("u2"), ["launch 3 b-1 r1"]);
+}
+
+#[test]
 fn min_pods_are_not_taken_away() {
     let mut bench = Bench::new(Limits { max_pods: Some(2), ..limits() });
     bench.respecify(|spec| {

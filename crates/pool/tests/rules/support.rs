@@ -41,11 +41,13 @@ fn stem(function: &str) -> Arc<str> {
     function.trim_start_matches("example.com/").trim_end_matches(":v1").into()
 }
 
+type Change = Box<dyn Fn(&mut Spec)>;
+
 /// A pool with what tests say to it most.
 pub(crate) struct Bench {
     pub(crate) pool: Pool<&'static str>,
     pub(crate) now: Moment,
-    changes: Vec<Box<dyn Fn(&mut Spec)>>,
+    changes: Vec<Change>,
 }
 
 impl Bench {

@@ -42,7 +42,11 @@ pub(crate) fn action(
             let of_function = |failure: &Failure| replica.failures.get(failure) == Some(&known.function);
             match refusal {
                 Refusal::Failed(failure) => {
-                    ensure!(of_function(failure), "{call:?} is told another's failure")
+                    ensure!(of_function(failure), "{call:?} is told another's failure");
+                    let hope =
+                        |view: &PodView<Failure>| view.function == known.function && view.phase != "ending";
+                    let pods = replica.pool.snapshot().pods;
+                    ensure!(!pods.iter().any(hope), "{call:?} is refused although a pod is there or coming");
                 }
                 Refusal::TimedOut { trouble, .. } => {
                     ensure!(known.end <= cluster.now, "{call:?} is refused before its time");
@@ -66,7 +70,7 @@ pub(crate) fn action(
                 && before == time_to_live
             {
                 let interval = Duration::from_mins(1).min(time_to_live / 4);
-                ensure!(cluster.now - last >= interval, "{pod:?} is recorded on too often");
+                ensure!(cluster.now >= last + interval, "{pod:?} is recorded on too often");
             }
             Ok(())
         }
@@ -157,7 +161,12 @@ fn idle(replica: &Replica, known: &Known, uid: &Arc<str>, cluster: &Cluster) -> 
 }
 
 /// Whether the pool is right after an event.
-pub(crate) fn state(replica: &Replica, actions: &[Action<Failure>], cluster: &Cluster) -> Checked {
+pub(crate) fn state(
+    replica: &Replica,
+    before: &Snapshot<Failure>,
+    actions: &[Action<Failure>],
+    cluster: &Cluster,
+) -> Checked {
     let now = cluster.now;
     let wake = replica.pool.wake_at();
     ensure!(wake.is_none_or(|wake| wake > now), "it wants to be woken at {wake:?}, and that is over");
@@ -180,7 +189,7 @@ pub(crate) fn state(replica: &Replica, actions: &[Action<Failure>], cluster: &Cl
         ensure!(call.end > now, "{id:?} waits beyond its end");
         progress(replica, &snapshot, &call.function, cluster)?;
     }
-    launches(replica, actions, &snapshot, cluster)
+    launches(replica, before, actions, &snapshot, cluster)
 }
 
 /// Whether those who wait have reason to.
@@ -211,6 +220,7 @@ fn progress(
 /// Whether what is launched is allowed.
 fn launches(
     replica: &Replica,
+    before: &Snapshot<Failure>,
     actions: &[Action<Failure>],
     snapshot: &Snapshot<Failure>,
     cluster: &Cluster,
@@ -225,8 +235,13 @@ fn launches(
         if begun != Some(cluster.now) {
             continue; // Once more for a slot it has.
         }
-        let same = snapshot.pods.iter().filter(|view| stem(view).as_ref() == Some(&spec.stem));
-        let used: BTreeSet<usize> = same.clone().map(|view| view.slot).collect();
+        let pause = replica.failing_since.get(function).map(|since| *since + replica.limits.min_backoff);
+        ensure!(pause.is_none_or(|end| end <= cluster.now), "{pod:?} is launched during a pause");
+        let same_stem = |view: &&PodView<Failure>| stem(view).as_ref() == Some(&spec.stem);
+        let same = snapshot.pods.iter().filter(same_stem);
+        // A slot may become free with the same event.
+        let used = before.pods.iter().filter(same_stem).chain(same.clone());
+        let used: BTreeSet<usize> = used.map(|view| view.slot).collect();
         let others = same.clone().filter(|view| view.slot == *slot && view.pod != *pod).count();
         ensure!(others == 0, "slot {slot} of {} is used twice", spec.stem);
         ensure!((1..*slot).all(|lower| used.contains(&lower)), "slot {slot} is not the lowest free");
@@ -235,7 +250,7 @@ fn launches(
         }
         // Of pods in the same slot only one counts, and that may be another function's.
         let of_others = |slot: usize| {
-            let mut others = same.clone().filter(|view| view.function != *function && view.phase != "ending");
+            let mut others = same.clone().filter(|view| view.function != *function);
             slot > 0 && others.any(|view| view.slot == slot)
         };
         let current = |view: &&PodView<Failure>| {

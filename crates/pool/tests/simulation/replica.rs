@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pool::{Action, CallId, Event, Function, Limits, Moment, Observed, Phase, PodId, Pool, Refusal, Spec};
+use pool::{
+    Action, CallId, Event, Function, Limits, Moment, Observed, Phase, PodId, PodView, Pool, Refusal,
+    Snapshot, Spec,
+};
 
 use crate::check;
 use crate::cluster::Cluster;
@@ -36,8 +39,10 @@ pub(crate) struct Replica {
     /// What came along with pods of each function.
     pub(crate) found: BTreeMap<Function, Arc<Spec>>,
     pub(crate) failures: BTreeMap<Failure, Function>,
-    /// When a start of each function last failed.
+    /// When anything that may be a failed start of each function last happened.
     pub(crate) last_failure: BTreeMap<Function, Moment>,
+    /// When a start of each function failed after a long time without failures.
+    pub(crate) failing_since: BTreeMap<Function, Moment>,
     /// Until when pods are to be kept by what the pool was told.
     pub(crate) keep_until: BTreeMap<Arc<str>, Moment>,
     pub(crate) seen: Seen,
@@ -96,6 +101,7 @@ impl Replica {
             found: BTreeMap::new(),
             failures: BTreeMap::new(),
             last_failure: BTreeMap::new(),
+            failing_since: BTreeMap::new(),
             keep_until: BTreeMap::new(),
             seen: Seen::new(),
         }
@@ -108,22 +114,24 @@ impl Replica {
     }
 
     /// Has the pool handle an event, and checks what it makes of it.
-    pub(crate) fn handle(&mut self, event: Event<Failure>, cluster: &Cluster) -> Checked {
-        self.note(&event, cluster);
+    pub(crate) fn handle(&mut self, event: &Event<Failure>, cluster: &Cluster) -> Checked {
+        let before = self.pool.snapshot();
+        self.note_failing(event, &before, cluster);
+        self.note(event, cluster);
         let actions = self.pool.handle(event.clone(), cluster.now);
         if self.traced {
             println!("{:?} {}: {event:?}\n    {actions:?}", cluster.now, self.name);
         }
         for action in &actions {
-            check::action(self, action, &actions, &event, cluster)
+            check::action(self, action, &actions, event, cluster)
                 .map_err(|why| format!("{why}\n  in {actions:?}"))?;
             self.count(action);
             self.follow(action, cluster);
         }
-        if let Event::Gone { uid } = &event {
-            self.pods.retain(|_, pod| pod.uid.as_ref() != Some(uid));
+        if let Event::Gone { uid } = event {
+            self.forget(uid);
         }
-        check::state(self, &actions, cluster)
+        check::state(self, &before, &actions, cluster)
             .map_err(|why| format!("{why}\n  after {event:?}\n  in {actions:?}"))
     }
 
@@ -187,6 +195,39 @@ impl Replica {
         }
     }
 
+    /// Notes for which functions nothing must be launched for a while.
+    fn note_failing(&mut self, event: &Event<Failure>, before: &Snapshot<Failure>, cluster: &Cluster) {
+        let current = |id: &PodId| before.pods.iter().find(|view| view.pod == *id && view.current);
+        match event {
+            Event::NotLaunched { pod, .. } | Event::Broken { pod, .. } => {
+                let launched = matches!(event, Event::Broken { .. });
+                let missing = |view: &&PodView<Failure>| {
+                    view.uid.is_some() == launched && (view.uid.is_none() || view.phase == "starting")
+                };
+                // A failure during a pause does not prolong it, so only first ones tell.
+                let first = |view: &&PodView<Failure>| {
+                    let last = self.last_failure.get(&view.function);
+                    last.is_none_or(|last| cluster.now >= *last + self.limits.max_backoff)
+                };
+                if let Some(view) = current(pod).filter(missing).filter(first) {
+                    self.failing_since.insert(view.function.clone(), cluster.now);
+                }
+            }
+            Event::Connected { pod } => {
+                if let Some(view) = current(pod) {
+                    self.failing_since.remove(&view.function);
+                }
+            }
+            Event::Arrived { function, spec, .. } | Event::Wanted { function, spec, .. } => {
+                let same = |known: &Arc<Spec>| known.revision == spec.revision && known.stem == spec.stem;
+                if !self.specs.get(function).is_some_and(same) {
+                    self.failing_since.remove(function);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn end(&mut self, which: impl Fn(&Known) -> bool, dead: bool, cluster: &Cluster) {
         for pod in self.pods.values_mut().filter(|pod| pod.uid.is_some() && which(pod)) {
             pod.closed = true;
@@ -246,6 +287,15 @@ impl Replica {
         let (function, stem) = cluster.made(uid);
         let new = || Known::new(function, stem, cluster.now);
         self.pods.entry(pod).or_insert_with(new).uid = Some(uid.clone());
+    }
+
+    /// Forgets a pod that is gone, save for the launch that may still be under way in its place.
+    fn forget(&mut self, uid: &Arc<str>) {
+        let kept: BTreeSet<PodId> = self.pool.snapshot().pods.iter().map(|view| view.pod).collect();
+        self.pods.retain(|id, pod| pod.uid.as_ref() != Some(uid) || kept.contains(id));
+        for pod in self.pods.values_mut().filter(|pod| pod.uid.as_ref() == Some(uid)) {
+            *pod = Known::new(pod.function.clone(), pod.stem.clone(), pod.begun);
+        }
     }
 
     fn count(&mut self, action: &Action<Failure>) {

@@ -8,6 +8,7 @@ use pool::{Function, Limits, Moment, Spec};
 use crate::random::Random;
 
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) replicas: usize,
@@ -19,6 +20,13 @@ pub(crate) struct Scenario {
     pub(crate) endings: bool,
     /// Whether there may be a limit over all functions.
     pub(crate) limited: bool,
+}
+
+impl Scenario {
+    /// Whether one replica does everything that is done.
+    pub(crate) fn is_alone_in_peace(&self) -> bool {
+        self.replicas == 1 && !self.faults
+    }
 }
 
 /// How many functions there are. The last two are one image under two names.

@@ -69,11 +69,16 @@ impl World {
                 ensure!(count <= spec.max_pods, "{count} pods of f{function}, {} allowed", spec.max_pods);
             }
         }
+        if let Some(limit) = self.replicas[0].limits.max_pods.filter(|_| self.scenario.is_alone_in_peace()) {
+            let count = self.cluster.pods.len();
+            ensure!(count <= limit, "{count} pods, {limit} allowed");
+        }
         Ok(())
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "events are made to be handled")]
     pub(crate) fn handle(&mut self, replica: usize, event: Event<Failure>) -> Checked {
-        let done = self.replicas[replica].handle(event, &self.cluster);
+        let done = self.replicas[replica].handle(&event, &self.cluster);
         done.map_err(|why| format!("replica {replica} at {:?}: {why}", self.cluster.now))
     }
 
@@ -208,7 +213,7 @@ impl World {
 
     fn fail_launch(&mut self, replica: usize, pod: PodId, roll: usize) {
         let failure = self.number();
-        self.report(replica, Event::NotLaunched { pod, failure, lasting: roll % 2 == 0 });
+        self.report(replica, Event::NotLaunched { pod, failure, lasting: roll.is_multiple_of(2) });
     }
 
     fn create(&mut self, replica: usize, task: Task, roll: usize) {
@@ -235,7 +240,7 @@ impl World {
         let again = Task::Connect { pod, uid };
         let failure = self.number();
         if failed || (self.faults && roll < 50) {
-            self.handle(replica, Event::Broken { pod, failure, lasting: roll % 2 == 0 })
+            self.handle(replica, Event::Broken { pod, failure, lasting: roll.is_multiple_of(2) })
         } else if reachable {
             self.handle(replica, Event::Connected { pod })
         } else {
@@ -259,7 +264,7 @@ impl World {
             return Ok(());
         }
         let failure = self.number();
-        self.handle(replica, Event::Broken { pod, failure, lasting: roll % 2 == 0 })
+        self.handle(replica, Event::Broken { pod, failure, lasting: roll.is_multiple_of(2) })
     }
 
     fn pick_pod(&self, pick: usize) -> Option<Arc<str>> {
@@ -273,12 +278,11 @@ impl World {
         let Some(pod) = self.cluster.pods.get_mut(&uid) else { return };
         match pod.observed.phase {
             Phase::Alive => pod.answers = true,
-            Phase::Failed => {}
             Phase::Ending if calls == 0 || (self.faults && roll < 200) => {
                 self.cluster.vanish(&uid, self.faults && roll < 50);
                 self.tell(&uid);
             }
-            Phase::Ending => {}
+            Phase::Failed | Phase::Ending => {}
         }
     }
 
@@ -305,7 +309,7 @@ impl World {
     /// Somebody makes a pod, perhaps an old one, perhaps where there is one already.
     fn make(&mut self, function: usize, roll: usize) {
         let mut spec = Spec::clone(&self.specs[function]);
-        if roll % 2 == 0 {
+        if roll.is_multiple_of(2) {
             spec.revision = format!("r{}", roll % 7).into();
         }
         let uid = self.cluster.make(&scenario::name(function), &Arc::new(spec), roll / 10 % 4);

@@ -20,6 +20,9 @@ pub(super) struct Report {
     pub(super) policy: String,
     /// What would run it, `null` for nothing.
     pub(super) executor: Option<&'static str>,
+    /// Which FunctionConfigs of the cluster were considered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) function_configs: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exec: Option<Exec>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +124,7 @@ impl Report {
             is_allowed: false,
             policy,
             executor: None,
+            function_configs: None,
             exec: None,
             pod: None,
             registry: None,
@@ -144,6 +148,7 @@ impl Report {
         let mut rows = vec![("image", self.image.clone())];
         rows.extend(self.tag.clone().map(|tag| ("tag", tag)));
         rows.push(("allowed", verdict(self.is_allowed, &self.policy)));
+        rows.extend(self.function_configs.clone().map(|configs| ("FunctionConfigs", configs)));
         rows.extend(self.exec.as_ref().map(|exec| ("exec", verdict(exec.runs, &exec.reason))));
         rows.extend(self.pod.as_ref().map(|pod| ("pod", verdict(pod.runs, &pod.reason))));
         let file = self.exec.as_ref().and_then(|exec| exec.file.as_ref());

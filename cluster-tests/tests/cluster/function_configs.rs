@@ -1,0 +1,567 @@
+//! FunctionConfigs on a real API server: what it takes, what it shows, and what becomes of it.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cluster_tests::{
+    ACCOUNT, HostRunner, Rights, Seen, Space, Witness, checkout, client, digest_tag, kubectl, on_cluster,
+    order, parse, push_to, refusals_of, until,
+};
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt,
+    api::{
+        ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+        PostParams,
+    },
+};
+use serde_json::{Value, json};
+use testing::{Functions, Server, eventually};
+use tonic::Code;
+use wire::client::Client;
+
+use crate::{installation::within, load::Load};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const OURS: &str = "config.porch.kpt.dev/functionconfig-function-runner";
+const THEIRS: &str = "example.com/somebody-else";
+/// The smallest ResourceList.
+const EMPTY: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+
+/// Ours, as they are installed.
+fn our_definitions() -> String {
+    let read = |name: &str| fs::read_to_string(checkout().join("deploy/crds").join(name)).unwrap();
+    format!("{}---\n{}", read("functionconfigs.yaml"), read("servicetemplates.yaml"))
+}
+
+/// A file of Porch's, where they are beside the checkout. What was not tested must be seen, so past the capture.
+fn porchs(test: &str, name: &str) -> Option<String> {
+    let file = fs::read_to_string(checkout().join("../shared/porch/head").join(name)).ok();
+    if file.is_none() {
+        let _ = writeln!(std::io::stderr(), "{test}: not tried with Porch's {name}, which is not there");
+    }
+    file
+}
+
+fn kind() -> ApiResource {
+    let kind = GroupVersionKind::gvk("config.porch.kpt.dev", "v1alpha1", "FunctionConfig");
+    ApiResource::from_gvk_with_plural(&kind, "functionconfigs")
+}
+
+fn config(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfig",
+        "metadata": { "name": name }, "spec": spec,
+    })
+}
+
+/// An executable that serves tags of an image.
+fn binary(image: &str, tags: &[&str]) -> Value {
+    json!({
+        "image": image, "prefixes": ["example.com"],
+        "binaryExecutor": { "path": "echo", "tags": tags },
+    })
+}
+
+/// A runner on the node, with the rights of Porch's role, and its objects.
+struct Scene {
+    space: Arc<Space>,
+    objects: Api<DynamicObject>,
+    functions: Functions,
+    runner: Server,
+    client: Client,
+}
+
+impl Scene {
+    /// With the definitions of kinds in `definitions`.
+    async fn start(space: &Arc<Space>, definitions: &str) -> Self {
+        space.claim_fixed_names().await;
+        space.apply(definitions).await;
+        space.make_account(Rights::Objects).await;
+        let functions = Functions::new();
+        functions.write_executable("echo", "#!/bin/sh\ncat\n");
+        let runner = Self::runner(space, &functions).await;
+        let objects = Api::namespaced_with(space.client(), space.namespace(), &kind());
+        let client = client(&format!("127.0.0.1:{}", runner.port()));
+        Self { space: space.clone(), objects, functions, runner, client }
+    }
+
+    async fn runner(space: &Space, functions: &Functions) -> Server {
+        HostRunner::another(space).await.flags(functions.flags()).metrics().start()
+    }
+
+    async fn apply(&self, name: &str, spec: &Value) {
+        self.space.apply_object(&config(name, spec)).await;
+    }
+
+    async fn patch(&self, name: &str, patch: &Value) {
+        self.objects.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Waits until an object is as a test wants it.
+    async fn becomes(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool + Send) -> Value {
+        // Watches want a type; asking again will do.
+        let begun = Instant::now();
+        loop {
+            let object = self.objects.get(name).await.unwrap();
+            let object = serde_json::to_value(object).unwrap();
+            if is_so(&object) {
+                return object;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{name} is not {what}: {object:#}\n{}", self.runner.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn code(&self, image: &str) -> Code {
+        let call = self.client.evaluate(image, EMPTY.into(), within(30)).await;
+        call.map_or_else(|status| status.code(), |_| Code::Ok)
+    }
+
+    /// Whether an executable serves it; else it would be looked for in a registry that is not there.
+    async fn serves(&self, image: &str, expected: bool) {
+        let begun = Instant::now();
+        while (self.code(image).await == Code::Ok) != expected {
+            assert!(begun.elapsed() < PATIENCE, "that {image} is served never becomes {expected}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn kubectl(&self, arguments: &[&str]) -> String {
+        let place = format!("--namespace={}", self.space.namespace());
+        let arguments: Vec<_> = [place.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        kubectl(&arguments, b"").await.unwrap_or_else(|complaint| panic!("{complaint}"))
+    }
+}
+
+fn is_ready(object: &Value, status: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    let generation = &object["metadata"]["generation"];
+    conditions.into_iter().flatten().any(|condition| {
+        condition["type"] == "Ready"
+            && condition["status"] == status
+            && condition["observedGeneration"] == *generation
+    })
+}
+
+fn is_observed(object: &Value) -> bool {
+    object["status"]["functionRunnerObservedGeneration"] == object["metadata"]["generation"]
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn porchs_objects_apply_to_our_definitions_and_ours_to_porchs() {
+    let test = "definitions";
+    on_cluster(test, async move |space| {
+        space.claim_fixed_names().await;
+        let porchs_namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "porch-fn-system"}});
+        space.apply_object(&porchs_namespace).await;
+        space.apply(&our_definitions()).await;
+        for file in ["23-function-configurations.yaml", "22-function-templates.yaml"] {
+            for object in porchs(test, file).iter().flat_map(|text| parse(text)) {
+                space.apply_object(&object).await;
+            }
+        }
+        let wrong = config("wrong", &json!({ "image": "f" }));
+        let told = space.check(&wrong).await.unwrap_err();
+        assert!(told.contains("at least one of podExecutor, binaryExecutor and goExecutor"), "{told}");
+        for (field, value) in
+            [("timeToLive", json!("soon")), ("minReplicas", json!(-1)), ("tags", json!([1]))]
+        {
+            let wrong = config("wrong", &json!({ "image": "f", "podExecutor": { field: value } }));
+            let told = space.check(&wrong).await.unwrap_err();
+            assert!(told.contains(field), "{told}");
+        }
+        let (Some(configs), Some(templates)) =
+            (porchs(test, "crd-functionconfigs.yaml"), porchs(test, "crd-servicetemplates.yaml"))
+        else {
+            return;
+        };
+        space.apply(&format!("{configs}\n---\n{templates}")).await;
+        let base = json!({
+            "image": "f", "prefixes": [""],
+            "podExecutor": {
+                "tags": ["v1"], "timeToLive": "1h", "maxParallelExecutions": 1, "preferredMaxQueueLength": 1,
+                "templateOverrides": { "container": { "resources": { "limits": { "cpu": 1, "memory": "1Gi" } } } },
+            },
+            "binaryExecutor": { "path": "f", "tags": ["v1", "~0.4", "*"] },
+            "goExecutor": { "tags": ["v1"] },
+        });
+        // The API server begins to use a definition a moment after it has taken it.
+        let begun = Instant::now();
+        let additions = config("ours", &json!({ "image": "f", "podExecutor": { "minReplicas": 1 } }));
+        while space.check(&additions).await.is_ok() {
+            assert!(begun.elapsed() < PATIENCE, "Porch's definition does not come into force");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        space.check(&config("ours", &base)).await.unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn kubectl_shows_what_became_of_an_object() {
+    on_cluster("config-status", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        scene.apply("echo", &binary("echo", &["v1"])).await;
+        let object = scene.becomes("echo", "ready", |object| is_ready(object, "True")).await;
+        assert!(is_observed(&object) && object["metadata"]["finalizers"] == json!([OURS]), "{object:#}");
+        assert_eq!(object["status"]["executors"], json!([{ "type": "binary", "tags": ["v1"] }]));
+        assert_eq!(object["status"].get("error"), None);
+        scene.serves("example.com/echo:v1", true).await;
+        let shown = scene.kubectl(&["get", "functionconfigs"]).await;
+        let words: Vec<_> = shown.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(words, ["echo", "1", "True", "Applied"], "{shown}");
+
+        // What is wrong is told, and the rest is in force.
+        let edit = json!({ "spec": { "binaryExecutor": { "tags": ["v2", "not a tag"] }, "prefixes": ["example.com"] } });
+        scene.patch("echo", &edit).await;
+        let object = scene.becomes("echo", "not ready", |object| is_ready(object, "False")).await;
+        assert!(is_observed(&object));
+        let error = object["status"]["error"].as_str().unwrap();
+        assert!(
+            error.starts_with("function-runner: spec.binaryExecutor.tags[1]: \"not a tag\": "),
+            "{error}"
+        );
+        assert_eq!(object["status"]["executors"], json!([{ "type": "binary", "tags": ["v2"] }]));
+        scene.serves("example.com/echo:v2", true).await;
+        scene.serves("example.com/echo:v1", false).await;
+        let shown = scene.kubectl(&["get", "functionconfigs", "--output=wide"]).await;
+        assert!(shown.contains("Invalid") && shown.contains("not a tag"), "{shown}");
+
+        // Who comes second is told, and wins when the first goes.
+        scene.patch("echo", &json!({ "spec": { "binaryExecutor": { "tags": ["v2"] } } })).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        scene.apply("another", &binary("echo", &["v2"])).await;
+        let object = scene.becomes("another", "not ready", |object| is_ready(object, "False")).await;
+        assert_eq!(object["status"]["conditions"][0]["reason"], "Conflict");
+        scene.becomes("echo", "ready", |object| is_ready(object, "True")).await;
+        scene.kubectl(&["delete", "functionconfig", "echo", "--timeout=30s"]).await;
+        let object = scene.becomes("another", "ready", |object| is_ready(object, "True")).await;
+        assert_eq!(object["status"].get("error"), None, "{object:#}");
+        assert_eq!(refusals_of(space.namespace(), ACCOUNT), []);
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn with_porchs_definition_only_its_fields_are_written() {
+    let test = "config-porch";
+    let Some(definition) = porchs(test, "crd-functionconfigs.yaml") else { return };
+    let templates = porchs(test, "crd-servicetemplates.yaml").unwrap();
+    on_cluster(test, async move |space| {
+        let scene = Scene::start(&space, &format!("{definition}\n---\n{templates}")).await;
+        scene.apply("echo", &binary("echo", &["v1"])).await;
+        scene
+            .apply(
+                "missing",
+                &json!({ "image": "missing", "binaryExecutor": { "path": "missing", "tags": ["v1"] } }),
+            )
+            .await;
+        let object = scene.becomes("echo", "observed", is_observed).await;
+        assert_eq!(object["status"], json!({ "functionRunnerObservedGeneration": 1 }));
+        let object = scene.becomes("missing", "observed", is_observed).await;
+        let error = object["status"]["error"].as_str().unwrap();
+        assert!(
+            error.contains("spec.binaryExecutor.path: the executable ") && error.contains(" is missing"),
+            "{error}"
+        );
+        scene.serves("example.com/echo:v1", true).await;
+        // The file comes, and that is noticed.
+        scene.functions.write_executable("missing", "#!/bin/sh\ncat\n");
+        scene.serves("example.com/missing:v1", true).await;
+        let limit = Duration::from_mins(2);
+        let begun = Instant::now();
+        while scene.objects.get("missing").await.unwrap().data["status"].get("error").is_some() {
+            assert!(begun.elapsed() < limit, "the error stays");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn changes_under_load_lose_no_call() {
+    on_cluster("config-load", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        let function = push_to("test-function", "configured", &digest_tag("test-function")).await;
+        let (name, tag) = function.rsplit_once(':').unwrap();
+        scene.apply("echo", &binary("echo", &["v1"])).await;
+        let pods = |value: &str| {
+            json!({
+                "image": "configured", "prefixes": [name.strip_suffix("/configured").unwrap()],
+                "podExecutor": {
+                    "tags": [tag], "timeToLive": "10m",
+                    "templateOverrides": { "container": { "env": [{ "name": "CHANGED", "value": value }] } },
+                },
+            })
+        };
+        scene.apply("configured", &pods("no")).await;
+        let witness = space.witness().await;
+        let is_of = |seen: &Seen, value: &str| {
+            let of = |pod: &Pod| {
+                let variables = pod.spec.as_ref().unwrap().containers[0].env.iter().flatten();
+                variables.map(|it| (it.name.clone(), it.value.clone().unwrap())).collect::<Vec<_>>()
+            };
+            let wanted = vec![("CHANGED".to_owned(), value.to_owned())];
+            seen.ready().count() > 0 && seen.there.values().all(|pod| of(pod) == wanted)
+        };
+        witness.until("warm, as the object says", PATIENCE, |seen| is_of(seen, "no")).await;
+        scene.serves("example.com/echo:v1", true).await;
+
+        let connect = || client(&format!("127.0.0.1:{}", scene.runner.port()));
+        let executables = Load::begin(connect, "example.com/echo:v1", &EMPTY.into());
+        let in_pods = Load::begin(connect, &function, &order(&[("sleep", "50")]));
+        in_pods.goes_on(10).await;
+        for round in 0..10 {
+            let more = format!("v{}", round + 2);
+            scene.patch("echo", &json!({ "spec": { "binaryExecutor": { "tags": ["v1", more] } } })).await;
+            scene.serves(&format!("example.com/echo:{more}"), true).await;
+            let other = format!("other-{round}");
+            scene.apply(&other, &binary(&other, &["v1"])).await;
+        }
+        scene.apply("configured", &pods("yes")).await;
+        witness.until("of the changed object", PATIENCE, |seen| is_of(seen, "yes")).await;
+        // Without the object pods are as everybody's.
+        scene.kubectl(&["delete", "functionconfig", "configured", "--timeout=30s"]).await;
+        let is_usual = |seen: &Seen| seen.ready().count() > 0 && !is_of(seen, "yes");
+        witness.until("as usual", PATIENCE, is_usual).await;
+        executables.goes_on(20).await;
+        in_pods.goes_on(20).await;
+        executables.lost_nothing().await;
+        in_pods.lost_nothing().await;
+        assert_eq!(refusals_of(space.namespace(), ACCOUNT), []);
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn pods_are_warmed_up_and_kept_as_objects_say() {
+    on_cluster("config-pods", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        let tag = digest_tag("test-function");
+        let first = push_to("test-function", "kept", &tag).await;
+        let second = push_to("test-function", "kept", "second").await;
+        let witness: Witness = space.witness().await;
+        let images = |seen: &Seen| -> Vec<String> {
+            let mut images: Vec<_> =
+                seen.ready().filter_map(|pod| pod.spec.as_ref()?.containers[0].image.clone()).collect();
+            images.sort();
+            images
+        };
+        let prefix = first.rsplit_once('/').unwrap().0;
+        let spec = |replicas: i64| {
+            json!({
+                "image": "kept", "prefixes": [prefix],
+                "podExecutor": {
+                    "tags": [tag, "second"], "timeToLive": "2s", "maxParallelExecutions": 2, "minReplicas": replicas,
+                },
+            })
+        };
+        // Configured while the service runs: the first tag, for as long as it lives.
+        scene.apply("kept", &spec(0)).await;
+        witness.until("warm", PATIENCE, |seen| images(seen) == [first.clone()]).await;
+        scene.patch("kept", &json!({ "spec": spec(2) })).await;
+        let mut wanted = vec![first.clone(), first.clone(), second.clone(), second];
+        wanted.sort();
+        witness.until("kept", PATIENCE, |seen| images(seen) == wanted).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(images(&witness.seen()), wanted, "they live longer than unused ones");
+        let uids: BTreeSet<_> = witness.seen().there.into_keys().collect();
+        assert_eq!(uids.len(), 4);
+        assert_eq!(refusals_of(space.namespace(), ACCOUNT), []);
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn what_others_wrote_survives_and_deletion_is_not_held_up() {
+    on_cluster("config-others", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        let mut object = config("echo", &binary("echo", &["v1"]));
+        object["metadata"]["finalizers"] = json!([THEIRS]);
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        scene.objects.create(&PostParams::default(), &object).await.unwrap();
+        let theirs = json!({ "status": {
+            "apiServerObservedGeneration": 1, "controllerObservedGeneration": 7, "error": "porch-server: no such builtin",
+            "conditions": [{
+                "type": "Theirs", "status": "True", "reason": "Because", "message": "",
+                "lastTransitionTime": "2024-01-01T00:00:00Z",
+            }],
+        } });
+        let params = PatchParams::default();
+        scene.objects.patch_status("echo", &params, &Patch::Merge(&theirs)).await.unwrap();
+        scene.becomes("echo", "ready", |object| is_ready(object, "True")).await;
+        scene.patch("echo", &json!({ "spec": { "binaryExecutor": { "tags": ["v2"] } } })).await;
+        let object =
+            scene.becomes("echo", "ready", |object| is_observed(object) && is_ready(object, "True")).await;
+        let status = &object["status"];
+        assert_eq!(status["error"], "porch-server: no such builtin");
+        assert_eq!(
+            (&status["apiServerObservedGeneration"], &status["controllerObservedGeneration"]),
+            (&json!(1), &json!(7))
+        );
+        assert!(
+            status["conditions"].as_array().unwrap().iter().any(|it| it["type"] == "Theirs"),
+            "{status:#}"
+        );
+        assert_eq!(object["metadata"]["finalizers"], json!([THEIRS, OURS]));
+
+        scene.objects.delete("echo", &DeleteParams::default()).await.unwrap();
+        let only_theirs = |object: &Value| object["metadata"]["finalizers"] == json!([THEIRS]);
+        scene.becomes("echo", "let go", only_theirs).await;
+        scene.serves("example.com/echo:v2", false).await;
+        scene.patch("echo", &json!({ "metadata": { "finalizers": null } })).await;
+        // Nobody else holds this one.
+        scene.apply("free", &binary("free", &["v1"])).await;
+        scene.becomes("free", "ready", |object| is_ready(object, "True")).await;
+        scene.kubectl(&["delete", "functionconfig", "free", "--timeout=30s"]).await;
+
+        // The way out when we are gone, as docs/operations.md tells it.
+        scene.apply("left", &binary("left", &["v1"])).await;
+        scene.becomes("left", "ready", |object| is_ready(object, "True")).await;
+        let Scene { objects, runner, .. } = scene;
+        drop(runner);
+        objects.delete("left", &DeleteParams::default()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(objects.get_opt("left").await.unwrap().is_some(), "nobody has let go");
+        let place = format!("--namespace={}", space.namespace());
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        let way_out = ["patch", &place, "functionconfig/left", "--type=merge", "-p", patch];
+        kubectl(&way_out, b"").await.unwrap();
+        assert!(objects.get_opt("left").await.unwrap().is_none());
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn two_replicas_agree_about_the_status() {
+    on_cluster("config-replicas", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        let other = Scene::runner(&space, &scene.functions).await;
+        for round in 0..5 {
+            let name = format!("echo-{round}");
+            scene.apply(&name, &binary(&name, &["v1"])).await;
+            scene.becomes(&name, "ready", |object| is_ready(object, "True")).await;
+        }
+        // Then nobody writes any more.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let versions = || async {
+            let list = scene.objects.list(&ListParams::default()).await.unwrap();
+            list.iter().map(|it| (it.name_any(), it.resource_version())).collect::<Vec<_>>()
+        };
+        let before = versions().await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(versions().await, before);
+        let client = client(&format!("127.0.0.1:{}", other.port()));
+        client.evaluate("example.com/echo-4:v1", EMPTY.into(), within(30)).await.unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn kinds_that_are_installed_later_are_picked_up() {
+    on_cluster("config-later", async |space| {
+        let scene = Scene::start(&space, "").await;
+        eventually("that there are none is told", || {
+            scene.runner.log().contains("there are no FunctionConfigs to read: files and flags say it all")
+        });
+        space.apply(&our_definitions()).await;
+        scene.apply("echo", &binary("echo", &["v1"])).await;
+        let begun = Instant::now();
+        while scene.code("example.com/echo:v1").await != Code::Ok {
+            assert!(begun.elapsed() < Duration::from_mins(3), "it is not picked up:\n{}", scene.runner.log());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(scene.runner.log().matches("there are no FunctionConfigs").count(), 1);
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_thousand_objects_are_read_in_no_time_and_little_memory() {
+    const OBJECTS: usize = 1000;
+    on_cluster("config-thousand", async |space| {
+        let scene = Scene::start(&space, &our_definitions()).await;
+        let few = resident(&scene.runner);
+        let Scene { objects, functions, runner, .. } = scene;
+        drop(runner);
+        let create = |number: usize| {
+            let name = format!("function-{number}");
+            let spec = json!({
+                "image": name, "prefixes": ["", "example.com"],
+                "podExecutor": { "tags": ["v0.1.0"], "timeToLive": "30m" },
+                "binaryExecutor": { "path": "echo", "tags": ["v0.1.1", "~1"] },
+            });
+            let object: DynamicObject = serde_json::from_value(config(&name, &spec)).unwrap();
+            let objects = objects.clone();
+            async move { objects.create(&PostParams::default(), &object).await }
+        };
+        futures::stream::iter(0..OBJECTS)
+            .map(create)
+            .buffer_unordered(16)
+            .try_collect::<Vec<_>>()
+            .await
+            .unwrap();
+        let runner = HostRunner::another(&space)
+            .await
+            .flags(functions.flags())
+            // There is no registry for so many warm pods.
+            .flags(["--warm-up-pod-cache=false"])
+            .start();
+        let (begun, read) =
+            (time_of(&runner, "INFO function-runner"), time_of(&runner, "FunctionConfigs read"));
+        assert!(read - begun < 3.0, "it took {} s", read - begun);
+        let client = client(&format!("127.0.0.1:{}", runner.port()));
+        client.evaluate("example.com/function-777:v1.2.3", EMPTY.into(), within(30)).await.unwrap();
+        // Until all are told; that is when it has the most to do.
+        let last = format!("function-{}", OBJECTS - 1);
+        let begun = Instant::now();
+        let mut most = 0;
+        loop {
+            most = most.max(resident(&runner));
+            let all = objects.list(&ListParams::default()).await.unwrap();
+            let is_told = |it: &DynamicObject| it.data["status"]["functionRunnerObservedGeneration"] == 1;
+            if all.items.len() == OBJECTS && all.iter().all(is_told) {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_mins(3), "not all are told, {last} among them");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        most = most.max(resident(&runner));
+        let growth = most.saturating_sub(few) / 1024;
+        println!(
+            "{OBJECTS} objects: read {:.2} s after the start, {growth} MB more memory",
+            read - time_of(&runner, "INFO function-runner")
+        );
+        assert!(growth <= 20, "{growth} MB more than with no objects");
+        // Let go while it runs: a thousand finalizers are much to take away by hand.
+        objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+        let gone = |it: Option<&DynamicObject>| it.is_none();
+        until(&objects, &last, "gone", Duration::from_mins(2), gone).await;
+    });
+}
+
+/// The resident memory of a runner, in KiB.
+fn resident(runner: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", runner.process())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+/// When a line was written, in seconds of the day.
+fn time_of(runner: &Server, words: &str) -> f64 {
+    let log = runner.log();
+    let line =
+        log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("no {words:?} in {log}"));
+    let time = line.split_once('T').unwrap().1.split_once('Z').unwrap().0;
+    let parts: Vec<f64> = time.split(':').map(|part| part.parse().unwrap()).collect();
+    parts[0] * 3600.0 + parts[1] * 60.0 + parts[2]
+}

@@ -1,0 +1,7 @@
+//! What the benchmarks share: inputs, rounds, memory, and the table of results.
+
+pub mod contestants;
+pub mod input;
+pub mod measure;
+pub mod memory;
+pub mod table;
