@@ -115,7 +115,8 @@ impl Porch {
             let named = seen.ready().filter(|pod| pod.name_any() == pod.labels()[cluster_tests::IMAGE_LABEL]);
             named.filter_map(|pod| pod.spec.as_ref()?.containers[0].image.clone()).collect()
         };
-        self.witness.until("warm", PATIENCE, |seen| warm(seen) == self.warm).await;
+        let seen = self.witness.until("warm", PATIENCE, |seen| warm(seen) == self.warm).await;
+        assert_eq!(seen.ever.len(), self.warm.len(), "one each, however many replicas: {:?}", seen.ever);
     }
 
     /// Functions run in pods, as many as allowed, and a deleted pod is replaced under another name.
@@ -145,6 +146,7 @@ impl Porch {
         for name in &there {
             self.pods().delete(name, &DeleteParams::default()).await.unwrap();
         }
+        self.witness.until("deleted", PATIENCE, |seen| of_image(seen).is_disjoint(&there)).await;
         let new = self.pod_of_call().await;
         assert!(!there.contains(&new), "{new} again");
         self.witness

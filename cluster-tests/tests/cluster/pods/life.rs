@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cluster_tests::{digest_tag, eventually, host_of, on_cluster, order, push, push_to, until};
+use cluster_tests::{digest_tag, host_of, on_cluster, order, push, push_to, until};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{
     ResourceExt,
@@ -11,7 +11,7 @@ use kube::{
 use serde_json::json;
 use testing::Signal;
 
-use super::{Lab, PATIENCE, connect, has_no_services};
+use super::{Lab, PATIENCE, connect};
 use crate::installation::within;
 
 #[test]
@@ -31,8 +31,7 @@ fn a_pod_lives_until_its_time_after_the_last_use_and_never_ends_with_a_call_in_i
         assert_eq!(lab.pod_of_call(&image, &[("sleep", "8000")]).await, first);
         assert_eq!(lab.pod_of_call(&image, &[]).await, first);
 
-        lab.witness.until("gone", PATIENCE, |seen| seen.there.is_empty()).await;
-        eventually("its Service is gone", || has_no_services(&space)).await;
+        lab.left_nothing().await;
         assert_ne!(lab.pod_of_call(&image, &[]).await, first);
         lab.was_refused_nothing();
     });

@@ -14,7 +14,8 @@ use std::{process::Command, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use cluster_tests::{
-    ACCOUNT, HostRunner, Request, Rights, Space, Witness, checkout, client, host_of, order, refusals_of,
+    ACCOUNT, HostRunner, Request, Rights, Space, Witness, checkout, client, eventually, host_of, order,
+    refusals_of,
 };
 use k8s_openapi::api::core::v1::Service;
 use kube::api::ListParams;
@@ -91,6 +92,15 @@ impl Lab {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Waits until there are neither pods nor Services any more.
+    async fn left_nothing(&self) {
+        self.witness.until("gone", PATIENCE, |seen| seen.there.is_empty()).await;
+        let services = self.space.api::<Service>();
+        let all = ListParams::default();
+        let is_empty = || async { services.list(&all).await.expect("Services are listed").items.is_empty() };
+        eventually("the Services are gone", is_empty).await;
+    }
+
     /// Fails if it was refused anything that it cannot do without.
     fn was_refused_nothing(&self) {
         assert_eq!(needed_refusals(self.space.namespace(), ACCOUNT), []);
@@ -99,11 +109,6 @@ impl Lab {
 
 fn connect(runner: &Server) -> Client {
     client(&format!("127.0.0.1:{}", runner.port()))
-}
-
-/// Whether the test's own namespace has no Services.
-async fn has_no_services(space: &Space) -> bool {
-    space.api::<Service>().list(&ListParams::default()).await.expect("Services are listed").items.is_empty()
 }
 
 /// What an account was refused, save for what it tries and does without.

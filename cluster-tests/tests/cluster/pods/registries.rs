@@ -2,9 +2,8 @@
 
 use std::{env, fs, path::Path, path::PathBuf};
 
-use cluster_tests::{IMAGE_LABEL, digest_tag, on_cluster, push_as};
+use cluster_tests::{digest_tag, on_cluster, push_as};
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::{ResourceExt, api::ListParams};
 use tempfile::TempDir;
 use testing::registry::{FIRST_PASSWORD, SECOND_PASSWORD, docker_config};
 use tonic::Code;
@@ -97,9 +96,7 @@ fn an_image_the_node_has_no_right_to_is_told_before_the_wait_is_over() {
         assert_eq!(refusal.code(), Code::PermissionDenied, "{refusal}");
         assert!(refusal.message().contains(&image), "{refusal}");
         assert!(refusal.message().contains("401 Unauthorized"), "{refusal}");
-        let left = space.api::<Pod>().list(&ListParams::default().labels(IMAGE_LABEL)).await.unwrap();
-        let left: Vec<_> = left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect();
-        assert!(left.is_empty(), "{:?} stays", left[0].name_any());
+        lab.left_nothing().await;
         lab.was_refused_nothing();
     });
 }

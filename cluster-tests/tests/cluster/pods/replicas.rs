@@ -15,7 +15,7 @@ fn two_replicas_share_their_pods_and_delete_none_of_each_other() {
             "--max-parallel-pods-per-function=2",
             "--max-waitlist-length=1",
             "--scan-interval=500ms",
-            "--pod-ttl=6s",
+            "--pod-ttl=8s",
         ];
         let image = push("test-function").await;
         let one = Lab::start(&space, &flags).await;
@@ -38,7 +38,7 @@ fn two_replicas_share_their_pods_and_delete_none_of_each_other() {
         assert_eq!(seen.ever.len(), 2, "together they keep to the limit: {:?}", seen.ever);
 
         // Only one of them has calls; the other must not take its pods for unused, scan after scan.
-        for _ in 0..10 {
+        for _ in 0..12 {
             let calls = (0..4).map(|_| clients[0].evaluate(&image, order(&[("host", "true")]), within(60)));
             for answer in futures::future::join_all(calls).await {
                 let pod = host_of(&answer.expect("each call is answered").resource_list);

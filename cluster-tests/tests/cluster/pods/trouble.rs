@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use cluster_tests::{Space, Witness, eventually, on_cluster, order, push};
+use cluster_tests::{on_cluster, order, push};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tempfile::TempDir;
 use tonic::{Code, Status};
 
-use super::{Lab, PATIENCE, has_no_services};
+use super::Lab;
 use crate::installation::within;
 
 /// Fails unless a call failed with this code, naming the image and each of these.
@@ -29,12 +29,6 @@ fn resources(image: &str, resources: &str) -> (TempDir, [String; 2]) {
     fs::write(&file, format!("- name: {image}\n  resources: {resources}\n")).unwrap();
     let flags = [format!("--pod-cache-config={}", file.display()), "--warm-up-pod-cache=false".to_owned()];
     (folder, flags)
-}
-
-/// Waits until nothing of a failed start is left.
-async fn is_clean(space: &Space, witness: &Witness) {
-    witness.until("removed", PATIENCE, |seen| seen.there.is_empty()).await;
-    eventually("its Service is gone", || has_no_services(space)).await;
 }
 
 #[test]
@@ -61,7 +55,7 @@ fn a_wrapper_image_that_is_not_there_ends_the_wait_early() {
         // Without a deadline of the caller: it would take --pod-ready-timeout, a minute, to time out.
         let answer = lab.client.evaluate(&image, order(&[]), wire::client::CallOptions::default()).await;
         told(answer, Code::FailedPrecondition, &[&image, wrapper, "not found"]);
-        is_clean(&space, &lab.witness).await;
+        lab.left_nothing().await;
         lab.was_refused_nothing();
     });
 }
@@ -171,6 +165,6 @@ fn a_refused_admission_is_told_and_ends_the_wait_early() {
         let lab = Lab::start(&space, &[]).await;
         let answer = lab.client.evaluate(&image, order(&[]), wire::client::CallOptions::default()).await;
         told(answer, Code::FailedPrecondition, &[&image, "violates PodSecurity", "runAsNonRoot"]);
-        is_clean(&space, &lab.witness).await;
+        lab.left_nothing().await;
     });
 }
