@@ -201,6 +201,11 @@ impl Space {
         for it in spaces.iter().chain(&rest) {
             self.delete(it).await;
         }
+        // A kind that is still going cannot be installed anew, nor objects of it made.
+        for it in rest.iter().filter(|it| it.kind == "CustomResourceDefinition") {
+            let is_gone = |object: Option<&DynamicObject>| object.is_none();
+            until(&it.api, &it.name, "gone", REMOVAL, is_gone).await;
+        }
         for name in namespaces {
             let api: Api<Namespace> = Api::all(self.client.clone());
             until(&api, &name, "gone", REMOVAL, |it: Option<&Namespace>| it.is_none()).await;

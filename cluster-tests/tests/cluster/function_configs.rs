@@ -1,7 +1,9 @@
 //! FunctionConfigs on a real API server: what it takes, what it shows, and what becomes of it.
 
+mod effect;
+mod scale;
+
 use std::{
-    collections::BTreeSet,
     fs,
     io::Write as _,
     sync::Arc,
@@ -9,24 +11,18 @@ use std::{
 };
 
 use cluster_tests::{
-    ACCOUNT, HostRunner, Rights, Seen, Space, Witness, checkout, client, digest_tag, kubectl, on_cluster,
-    order, parse, push_to, refusals_of, until,
+    ACCOUNT, HostRunner, Rights, Space, checkout, client, kubectl, on_cluster, parse, refusals_of,
 };
-use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, ResourceExt,
-    api::{
-        ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
-        PostParams,
-    },
+    Api,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use testing::{Functions, Server, eventually};
+use testing::{Functions, Server};
 use tonic::Code;
 use wire::client::Client;
 
-use crate::{installation::within, load::Load};
+use crate::installation::within;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 const OURS: &str = "config.porch.kpt.dev/functionconfig-function-runner";
@@ -274,109 +270,6 @@ fn with_porchs_definition_only_its_fields_are_written() {
             "{error}"
         );
         scene.serves("example.com/echo:v1", true).await;
-        // The file comes, and that is noticed.
-        scene.functions.write_executable("missing", "#!/bin/sh\ncat\n");
-        scene.serves("example.com/missing:v1", true).await;
-        let limit = Duration::from_mins(2);
-        let begun = Instant::now();
-        while scene.objects.get("missing").await.unwrap().data["status"].get("error").is_some() {
-            assert!(begun.elapsed() < limit, "the error stays");
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-    });
-}
-
-#[test]
-#[ignore = "needs the cluster: make test"]
-fn changes_under_load_lose_no_call() {
-    on_cluster("config-load", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
-        let function = push_to("test-function", "configured", &digest_tag("test-function")).await;
-        let (name, tag) = function.rsplit_once(':').unwrap();
-        scene.apply("echo", &binary("echo", &["v1"])).await;
-        let pods = |value: &str| {
-            json!({
-                "image": "configured", "prefixes": [name.strip_suffix("/configured").unwrap()],
-                "podExecutor": {
-                    "tags": [tag], "timeToLive": "10m",
-                    "templateOverrides": { "container": { "env": [{ "name": "CHANGED", "value": value }] } },
-                },
-            })
-        };
-        scene.apply("configured", &pods("no")).await;
-        let witness = space.witness().await;
-        let is_of = |seen: &Seen, value: &str| {
-            let of = |pod: &Pod| {
-                let variables = pod.spec.as_ref().unwrap().containers[0].env.iter().flatten();
-                variables.map(|it| (it.name.clone(), it.value.clone().unwrap())).collect::<Vec<_>>()
-            };
-            let wanted = vec![("CHANGED".to_owned(), value.to_owned())];
-            seen.ready().count() > 0 && seen.there.values().all(|pod| of(pod) == wanted)
-        };
-        witness.until("warm, as the object says", PATIENCE, |seen| is_of(seen, "no")).await;
-        scene.serves("example.com/echo:v1", true).await;
-
-        let connect = || client(&format!("127.0.0.1:{}", scene.runner.port()));
-        let executables = Load::begin(connect, "example.com/echo:v1", &EMPTY.into());
-        let in_pods = Load::begin(connect, &function, &order(&[("sleep", "50")]));
-        in_pods.goes_on(10).await;
-        for round in 0..10 {
-            let more = format!("v{}", round + 2);
-            scene.patch("echo", &json!({ "spec": { "binaryExecutor": { "tags": ["v1", more] } } })).await;
-            scene.serves(&format!("example.com/echo:{more}"), true).await;
-            let other = format!("other-{round}");
-            scene.apply(&other, &binary(&other, &["v1"])).await;
-        }
-        scene.apply("configured", &pods("yes")).await;
-        witness.until("of the changed object", PATIENCE, |seen| is_of(seen, "yes")).await;
-        // Without the object pods are as everybody's.
-        scene.kubectl(&["delete", "functionconfig", "configured", "--timeout=30s"]).await;
-        let is_usual = |seen: &Seen| seen.ready().count() > 0 && !is_of(seen, "yes");
-        witness.until("as usual", PATIENCE, is_usual).await;
-        executables.goes_on(20).await;
-        in_pods.goes_on(20).await;
-        executables.lost_nothing().await;
-        in_pods.lost_nothing().await;
-        assert_eq!(refusals_of(space.namespace(), ACCOUNT), []);
-    });
-}
-
-#[test]
-#[ignore = "needs the cluster: make test"]
-fn pods_are_warmed_up_and_kept_as_objects_say() {
-    on_cluster("config-pods", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
-        let tag = digest_tag("test-function");
-        let first = push_to("test-function", "kept", &tag).await;
-        let second = push_to("test-function", "kept", "second").await;
-        let witness: Witness = space.witness().await;
-        let images = |seen: &Seen| -> Vec<String> {
-            let mut images: Vec<_> =
-                seen.ready().filter_map(|pod| pod.spec.as_ref()?.containers[0].image.clone()).collect();
-            images.sort();
-            images
-        };
-        let prefix = first.rsplit_once('/').unwrap().0;
-        let spec = |replicas: i64| {
-            json!({
-                "image": "kept", "prefixes": [prefix],
-                "podExecutor": {
-                    "tags": [tag, "second"], "timeToLive": "2s", "maxParallelExecutions": 2, "minReplicas": replicas,
-                },
-            })
-        };
-        // Configured while the service runs: the first tag, for as long as it lives.
-        scene.apply("kept", &spec(0)).await;
-        witness.until("warm", PATIENCE, |seen| images(seen) == [first.clone()]).await;
-        scene.patch("kept", &json!({ "spec": spec(2) })).await;
-        let mut wanted = vec![first.clone(), first.clone(), second.clone(), second];
-        wanted.sort();
-        witness.until("kept", PATIENCE, |seen| images(seen) == wanted).await;
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        assert_eq!(images(&witness.seen()), wanted, "they live longer than unused ones");
-        let uids: BTreeSet<_> = witness.seen().there.into_keys().collect();
-        assert_eq!(uids.len(), 4);
-        assert_eq!(refusals_of(space.namespace(), ACCOUNT), []);
     });
 }
 
@@ -438,130 +331,4 @@ fn what_others_wrote_survives_and_deletion_is_not_held_up() {
         kubectl(&way_out, b"").await.unwrap();
         assert!(objects.get_opt("left").await.unwrap().is_none());
     });
-}
-
-#[test]
-#[ignore = "needs the cluster: make test"]
-fn two_replicas_agree_about_the_status() {
-    on_cluster("config-replicas", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
-        let other = Scene::runner(&space, &scene.functions).await;
-        for round in 0..5 {
-            let name = format!("echo-{round}");
-            scene.apply(&name, &binary(&name, &["v1"])).await;
-            scene.becomes(&name, "ready", |object| is_ready(object, "True")).await;
-        }
-        // Then nobody writes any more.
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let versions = || async {
-            let list = scene.objects.list(&ListParams::default()).await.unwrap();
-            list.iter().map(|it| (it.name_any(), it.resource_version())).collect::<Vec<_>>()
-        };
-        let before = versions().await;
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        assert_eq!(versions().await, before);
-        let client = client(&format!("127.0.0.1:{}", other.port()));
-        client.evaluate("example.com/echo-4:v1", EMPTY.into(), within(30)).await.unwrap();
-    });
-}
-
-#[test]
-#[ignore = "needs the cluster: make test"]
-fn kinds_that_are_installed_later_are_picked_up() {
-    on_cluster("config-later", async |space| {
-        let scene = Scene::start(&space, "").await;
-        eventually("that there are none is told", || {
-            scene.runner.log().contains("there are no FunctionConfigs to read: files and flags say it all")
-        });
-        space.apply(&our_definitions()).await;
-        scene.apply("echo", &binary("echo", &["v1"])).await;
-        let begun = Instant::now();
-        while scene.code("example.com/echo:v1").await != Code::Ok {
-            assert!(begun.elapsed() < Duration::from_mins(3), "it is not picked up:\n{}", scene.runner.log());
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        assert_eq!(scene.runner.log().matches("there are no FunctionConfigs").count(), 1);
-    });
-}
-
-#[test]
-#[ignore = "needs the cluster: make test"]
-fn a_thousand_objects_are_read_in_no_time_and_little_memory() {
-    const OBJECTS: usize = 1000;
-    on_cluster("config-thousand", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
-        let few = resident(&scene.runner);
-        let Scene { objects, functions, runner, .. } = scene;
-        drop(runner);
-        let create = |number: usize| {
-            let name = format!("function-{number}");
-            let spec = json!({
-                "image": name, "prefixes": ["", "example.com"],
-                "podExecutor": { "tags": ["v0.1.0"], "timeToLive": "30m" },
-                "binaryExecutor": { "path": "echo", "tags": ["v0.1.1", "~1"] },
-            });
-            let object: DynamicObject = serde_json::from_value(config(&name, &spec)).unwrap();
-            let objects = objects.clone();
-            async move { objects.create(&PostParams::default(), &object).await }
-        };
-        futures::stream::iter(0..OBJECTS)
-            .map(create)
-            .buffer_unordered(16)
-            .try_collect::<Vec<_>>()
-            .await
-            .unwrap();
-        let runner = HostRunner::another(&space)
-            .await
-            .flags(functions.flags())
-            // There is no registry for so many warm pods.
-            .flags(["--warm-up-pod-cache=false"])
-            .start();
-        let (begun, read) =
-            (time_of(&runner, "INFO function-runner"), time_of(&runner, "FunctionConfigs read"));
-        assert!(read - begun < 3.0, "it took {} s", read - begun);
-        let client = client(&format!("127.0.0.1:{}", runner.port()));
-        client.evaluate("example.com/function-777:v1.2.3", EMPTY.into(), within(30)).await.unwrap();
-        // Until all are told; that is when it has the most to do.
-        let last = format!("function-{}", OBJECTS - 1);
-        let begun = Instant::now();
-        let mut most = 0;
-        loop {
-            most = most.max(resident(&runner));
-            let all = objects.list(&ListParams::default()).await.unwrap();
-            let is_told = |it: &DynamicObject| it.data["status"]["functionRunnerObservedGeneration"] == 1;
-            if all.items.len() == OBJECTS && all.iter().all(is_told) {
-                break;
-            }
-            assert!(begun.elapsed() < Duration::from_mins(3), "not all are told, {last} among them");
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        most = most.max(resident(&runner));
-        let growth = most.saturating_sub(few) / 1024;
-        println!(
-            "{OBJECTS} objects: read {:.2} s after the start, {growth} MB more memory",
-            read - time_of(&runner, "INFO function-runner")
-        );
-        assert!(growth <= 20, "{growth} MB more than with no objects");
-        // Let go while it runs: a thousand finalizers are much to take away by hand.
-        objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
-        let gone = |it: Option<&DynamicObject>| it.is_none();
-        until(&objects, &last, "gone", Duration::from_mins(2), gone).await;
-    });
-}
-
-/// The resident memory of a runner, in KiB.
-fn resident(runner: &Server) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", runner.process())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
-}
-
-/// When a line was written, in seconds of the day.
-fn time_of(runner: &Server, words: &str) -> f64 {
-    let log = runner.log();
-    let line =
-        log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("no {words:?} in {log}"));
-    let time = line.split_once('T').unwrap().1.split_once('Z').unwrap().0;
-    let parts: Vec<f64> = time.split(':').map(|part| part.parse().unwrap()).collect();
-    parts[0] * 3600.0 + parts[1] * 60.0 + parts[2]
 }

@@ -1,8 +1,12 @@
 //! The objects of a cluster, against an API server that says what the test wants.
 
-use std::time::Duration;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use function_runner::routing::{Routing, objects::ObjectFollower};
+use function_runner::routing::{Routing, Terms, objects::ObjectFollower};
 use http::Method;
 use registry::Reference;
 use serde_json::{Value, json};
@@ -196,6 +200,30 @@ async fn another_object_of_the_same_name_is_another_object() {
     scene.accept(patch, &mut f).await;
     let patch = scene.patch_status("f").await;
     assert_eq!(patch.body["status"]["functionRunnerObservedGeneration"], 1);
+    scene.accept(patch, &mut f).await;
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_executable_that_comes_later_is_noticed() {
+    static IS_THERE: AtomicBool = AtomicBool::new(false);
+    let check = |_: &Path| {
+        if IS_THERE.load(Ordering::Relaxed) { Ok(()) } else { Err("is missing".to_owned()) }
+    };
+    let (client, server) = api_server::start();
+    let routing = Routing::new(Terms { check, ..terms() });
+    let follower = ObjectFollower::new(client, "porch-fn-system", routing.clone());
+    let mut scene = Scene { server, routing, task: tokio::spawn(follower.follow()) };
+    let mut f = settled("f");
+    scene.list(&[&f]).await;
+    let patch = scene.patch_status("f").await;
+    assert_eq!(patch.body["status"]["conditions"][0]["reason"], "ExecutableMissing");
+    scene.accept(patch, &mut f).await;
+    scene.server.expect_silence(Duration::from_mins(2)).await;
+    IS_THERE.store(true, Ordering::Relaxed);
+    let patch = scene.patch_status("f").await;
+    assert_eq!(patch.body["status"]["conditions"][0]["reason"], "Applied");
+    assert_eq!(patch.body["status"]["error"], Value::Null);
     scene.accept(patch, &mut f).await;
     scene.end().await;
 }

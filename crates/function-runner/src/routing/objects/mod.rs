@@ -32,6 +32,9 @@ pub const FINALIZER: &str = "config.porch.kpt.dev/functionconfig-function-runner
 /// How often what may have changed without a word is looked at again: kinds, rights and executables.
 const LOOK_INTERVAL: Duration = Duration::from_mins(1);
 
+/// Objects read at once: as they come they take much more memory than what we keep of them.
+const PAGE: u32 = 100;
+
 /// Follows the objects of a namespace.
 #[derive(Debug)]
 pub struct ObjectFollower {
@@ -73,7 +76,8 @@ impl ObjectFollower {
     /// Follows for ever. What was read stays in force while nothing can be read.
     pub async fn follow(self) {
         let Self { api, namespace, routing, has_looked } = self;
-        let watch = || watcher(api.clone(), watcher::Config::default()).default_backoff().boxed();
+        let config = watcher::Config::default().page_size(PAGE);
+        let watch = || watcher(api.clone(), config.clone()).default_backoff().boxed();
         let mut events = watch();
         // Where there is nothing to watch, we look now and then.
         let mut resume = None;
