@@ -1,19 +1,26 @@
 //! `ResourceList`s as text.
 //!
 //! A KRM function writes one `ResourceList` to its stdout. Whoever runs the function must know that
-//! this is what it wrote, and which results it reported, but must hand the text on byte for byte. So
-//! nothing here builds a tree or writes YAML back: [`inspect`] reads the text and says what it found.
+//! this is what it wrote, and which results it reported, but must hand the text on byte for byte:
+//! [`inspect`] reads the text and says what it found, without building a tree.
+//!
+//! Whoever is a function reads and changes a [`Document`], which writes YAML back only where it was
+//! changed.
 
+mod document;
 mod full;
 mod inspect;
 mod malformed;
 mod nodes;
 mod quick;
 mod results;
+mod tag;
 
 #[cfg(test)]
 mod tests;
 
+pub use document::{Children, Document, Fields, Kind, NodeId, Style, Unreadable, Value, WrongKind};
 pub use inspect::{Summary, inspect};
 pub use malformed::Malformed;
 pub use results::{FunctionResult, MAXIMUM_RESULT_TEXT, MAXIMUM_RESULTS, ResourceRef, render_results};
+pub use tag::Tag;

@@ -1,17 +1,16 @@
 //! YAML in block style, as emitters write it: line by line, with a stack of open collections.
 
 use super::line::{Lines, Stop};
-use super::{Facts, MAXIMUM_KEY, MAXIMUM_NESTING, flow};
-use crate::nodes::is_null;
+use super::sink::Sink;
+use super::{MAXIMUM_KEY, MAXIMUM_NESTING, flow};
+use crate::Style;
 
-/// What the text says, if it is one mapping in plain block style.
-pub(super) fn scan(text: &str) -> Option<Facts<'_>> {
+/// Reads the text if it is one mapping in plain block style.
+pub(super) fn scan<S: Sink>(text: &str, sink: &mut S) -> Option<()> {
     if memchr::memchr(b'\r', text.as_bytes()).is_some() {
         return None;
     }
-    let lines = Lines::new(text);
-    let scanner =
-        Scanner { lines, open: Vec::new(), value_due: false, facts: Facts::default(), results: None };
+    let mut scanner = Scanner { lines: Lines::new(text), open: Vec::new(), value_due: false, sink };
     scanner.scan()
 }
 
@@ -29,36 +28,25 @@ struct Open {
 }
 
 /// What starts at some place on a line.
-enum Start<'a> {
-    /// Its text, if easily told, and where its colon is.
+enum Start {
+    /// Where the key ends, and where its colon is.
     Key {
-        name: Option<&'a str>,
+        end: usize,
         colon: usize,
     },
     Value,
 }
 
-/// A value that is complete on its own lines.
-enum Value<'a> {
-    Plain(&'a str),
-    Quoted(&'a str),
-    /// A scalar whose text takes more work to tell.
-    OtherScalar,
-    Flow,
-}
-
-struct Scanner<'a> {
+struct Scanner<'a, 's, S> {
     lines: Lines<'a>,
     open: Vec<Open>,
     /// The last key or entry has no value yet: a deeper collection may follow.
     value_due: bool,
-    facts: Facts<'a>,
-    /// Where the value of `results` starts, while it is being read.
-    results: Option<usize>,
+    sink: &'s mut S,
 }
 
-impl<'a> Scanner<'a> {
-    fn scan(mut self) -> Option<Facts<'a>> {
+impl<S: Sink> Scanner<'_, '_, S> {
+    fn scan(&mut self) -> Option<()> {
         let mut line = self.prologue()?;
         while line < self.lines.len() {
             let start = self.lines.skip_spaces(line);
@@ -68,8 +56,10 @@ impl<'a> Scanner<'a> {
                 _ => self.line(line, start)?,
             };
         }
-        self.finish_results(self.lines.len());
-        Some(self.facts)
+        while self.open.pop().is_some() {
+            self.sink.close(self.lines.len(), false)?;
+        }
+        Some(())
     }
 
     /// Passes over comments and one document marker.
@@ -95,9 +85,10 @@ impl<'a> Scanner<'a> {
         }
         let mut at = start;
         let mut entry = self.lines.is_entry(at);
-        self.settle(at - line, if entry { Kind::Sequence } else { Kind::Mapping })?;
+        self.settle(line, at, if entry { Kind::Sequence } else { Kind::Mapping })?;
         while entry {
             let parent = at - line;
+            self.sink.entry(at, false)?;
             let content = self.lines.skip_spaces(at + 1);
             if let Some(next) = self.lines.finish_line(at + 1) {
                 self.value_due = true;
@@ -106,76 +97,44 @@ impl<'a> Scanner<'a> {
             at = content;
             entry = self.lines.is_entry(at);
             if entry {
-                self.push(at - line, Kind::Sequence)?;
+                self.push(line, at, Kind::Sequence)?;
                 continue;
             }
             return match self.start(at)? {
-                Start::Key { name, colon } => {
-                    self.push(at - line, Kind::Mapping)?;
-                    self.field(line, at - line, name, colon)
+                Start::Key { end, colon } => {
+                    self.push(line, at, Kind::Mapping)?;
+                    self.field(line, at, end, colon)
                 }
-                Start::Value => self.value(at, parent).map(|(next, _)| next),
+                Start::Value => self.value(at, parent),
             };
         }
         match self.start(at)? {
-            Start::Key { name, colon } => self.field(line, at - line, name, colon),
+            Start::Key { end, colon } => self.field(line, at, end, colon),
             Start::Value => None,
         }
     }
 
-    /// Reads what follows a key in the mapping at `column`.
-    fn field(&mut self, line: usize, column: usize, name: Option<&'a str>, colon: usize) -> Option<usize> {
-        let top = self.open.len() == 1;
-        if top {
-            self.finish_results(line);
-            self.facts.see(name?)?;
-            if name == Some("results") {
-                self.results = Some(colon + 1);
-            }
-        }
+    /// Reads a field and its value.
+    fn field(&mut self, line: usize, start: usize, end: usize, colon: usize) -> Option<usize> {
+        self.sink.key(start, end, colon)?;
         if let Some(next) = self.lines.finish_line(colon + 1) {
             self.value_due = true;
-            // A missing kind or version is unusual, and so is one that is a collection.
-            return if top && matches!(name, Some("kind" | "apiVersion")) { None } else { Some(next) };
+            return Some(next);
         }
-        let (next, value) = self.value(self.lines.skip_spaces(colon + 1), column)?;
-        if top {
-            self.note(name?, &value)?;
-        }
-        Some(next)
+        self.value(self.lines.skip_spaces(colon + 1), start - line)
     }
 
-    fn note(&mut self, name: &str, value: &Value<'a>) -> Option<()> {
-        let text = match *value {
-            Value::Plain(text) if !is_null(text) => Some(text),
-            Value::Quoted(text) => Some(text),
-            _ => None,
-        };
-        match name {
-            "kind" => self.facts.kind = Some(text?),
-            "apiVersion" => self.facts.api_version = Some(text?),
-            "results" if !matches!(value, Value::Flow) => self.results = None,
-            _ => {}
-        }
-        Some(())
-    }
-
-    fn finish_results(&mut self, end: usize) {
-        if let Some(start) = self.results.take() {
-            self.facts.results = self.lines.slice(start, end);
-        }
-    }
-
-    /// Makes the collection that a line at this column belongs to the innermost one.
-    fn settle(&mut self, column: usize, kind: Kind) -> Option<()> {
+    /// Makes the collection that a line with something at this place belongs to the innermost one.
+    fn settle(&mut self, line: usize, at: usize, kind: Kind) -> Option<()> {
+        let column = at - line;
         let Some(innermost) = self.open.last() else {
-            return if column == 0 && kind == Kind::Mapping { self.push(column, kind) } else { None };
+            return if column == 0 && kind == Kind::Mapping { self.push(line, at, kind) } else { None };
         };
         let value_due = std::mem::take(&mut self.value_due);
         // A list may stand at the column of the key it belongs to.
         let beside = column == innermost.column && kind == Kind::Sequence && innermost.kind == Kind::Mapping;
         if value_due && (column > innermost.column || beside) {
-            return self.push(column, kind);
+            return self.push(line, at, kind);
         }
         while let Some(innermost) = self.open.last() {
             if innermost.column == column && innermost.kind == kind {
@@ -185,32 +144,32 @@ impl<'a> Scanner<'a> {
                 return None;
             }
             self.open.pop();
+            self.sink.close(line, false)?;
         }
         None
     }
 
-    fn push(&mut self, column: usize, kind: Kind) -> Option<()> {
+    fn push(&mut self, line: usize, at: usize, kind: Kind) -> Option<()> {
         if self.open.len() == MAXIMUM_NESTING {
             return None;
         }
-        self.open.push(Open { column, kind });
-        Some(())
+        self.open.push(Open { column: at - line, kind });
+        self.sink.open(kind == Kind::Mapping, at, false)
     }
 
     /// Tells a key from a value.
-    fn start(&self, start: usize) -> Option<Start<'a>> {
-        let (name, colon) = match self.lines.at(start) {
+    fn start(&self, start: usize) -> Option<Start> {
+        let (end, colon) = match self.lines.at(start) {
             b'"' | b'\'' => {
                 // A quoted value may span lines; a key may not.
                 let Some(quoted) = self.lines.quoted(start, 0).filter(|quoted| quoted.one_line) else {
                     return Some(Start::Value);
                 };
-                let name = if quoted.verbatim { self.lines.slice(start + 1, quoted.end - 1) } else { None };
                 let colon = self.lines.skip_spaces(quoted.end);
                 if self.lines.at(colon) != b':' {
                     return Some(Start::Value);
                 }
-                (name, colon)
+                (quoted.end, colon)
             }
             b'{' | b'[' | b'|' | b'>' => return Some(Start::Value),
             _ => {
@@ -218,39 +177,36 @@ impl<'a> Scanner<'a> {
                 if plain.before != Stop::Colon {
                     return Some(Start::Value);
                 }
-                (self.lines.slice(start, plain.end).map(str::trim_ascii_end), plain.end)
+                (self.lines.trim_end(start, plain.end), plain.end)
             }
         };
         if colon - start > MAXIMUM_KEY || !matches!(self.lines.at(colon + 1), b' ' | b'\n') {
             return None;
         }
-        Some(Start::Key { name, colon })
+        Some(Start::Key { end, colon })
     }
 
     /// Reads a value that starts on this line; its other lines must be deeper than `parent`.
-    fn value(&self, start: usize, parent: usize) -> Option<(usize, Value<'a>)> {
+    fn value(&mut self, start: usize, parent: usize) -> Option<usize> {
         match self.lines.at(start) {
-            b'|' | b'>' => Some((self.lines.block_scalar(start, parent)?, Value::OtherScalar)),
-            b'{' | b'[' => Some((self.lines.finish_line(flow::end(self.lines, start)?)?, Value::Flow)),
-            b'"' | b'\'' => {
+            header @ (b'|' | b'>') => {
+                let scalar = self.lines.block_scalar(start, parent)?;
+                let style = if header == b'|' { Style::Literal } else { Style::Folded };
+                self.sink.scalar(start, scalar.end, style)?;
+                Some(scalar.next)
+            }
+            b'{' | b'[' => self.lines.finish_line(flow::scan(self.lines, start, self.sink)?),
+            quote @ (b'"' | b'\'') => {
                 let quoted = self.lines.quoted(start, parent)?;
-                let value = if quoted.verbatim {
-                    Value::Quoted(self.lines.slice(start + 1, quoted.end - 1)?)
-                } else {
-                    Value::OtherScalar
-                };
-                Some((self.lines.finish_line(quoted.end)?, value))
+                let style = if quote == b'"' { Style::Double } else { Style::Single };
+                self.sink.scalar(start, quoted.end, style)?;
+                self.lines.finish_line(quoted.end)
             }
             _ => {
                 let plain = self.lines.plain(start)?;
-                let next = self.lines.plain_to_end(plain, parent)?;
-                let one_line = next == self.lines.next_line(plain.end);
-                let value = if one_line {
-                    Value::Plain(self.lines.slice(start, plain.end)?.trim_ascii_end())
-                } else {
-                    Value::OtherScalar
-                };
-                Some((next, value))
+                let (next, end) = self.lines.plain_to_end(plain, parent)?;
+                self.sink.scalar(start, self.lines.trim_end(start, end), Style::Plain)?;
+                Some(next)
             }
         }
     }

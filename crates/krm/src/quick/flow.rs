@@ -2,6 +2,8 @@
 
 use super::MAXIMUM_KEY;
 use super::line::Lines;
+use super::sink::Sink;
+use crate::Style;
 
 /// Nesting on one line is rarely deeper than two.
 const MAXIMUM_DEPTH: usize = 8;
@@ -12,8 +14,8 @@ enum Open {
     Sequence,
 }
 
-/// Where the flow collection that starts at `start` ends, if it does so on its line.
-pub(super) fn end(lines: Lines<'_>, start: usize) -> Option<usize> {
+/// Reads the flow collection that starts at `start`, and tells where it ends, if it does so on its line.
+pub(super) fn scan<S: Sink>(lines: Lines<'_>, start: usize, sink: &mut S) -> Option<usize> {
     let mut open = Vec::new();
     let mut at = start;
     loop {
@@ -27,35 +29,34 @@ pub(super) fn end(lines: Lines<'_>, start: usize) -> Option<usize> {
             if open.len() == MAXIMUM_DEPTH {
                 return None;
             }
+            sink.open(kind == Open::Mapping, at, true)?;
             at = lines.skip_spaces(at + 1);
             if lines.at(at) == closing {
                 at += 1;
+                sink.close(at, true)?;
             } else {
                 open.push(kind);
-                if kind == Open::Mapping {
-                    at = key(lines, at)?;
-                }
+                at = member(lines, at, kind, sink)?;
                 continue;
             }
         } else {
-            at = scalar(lines, at)?;
+            let (end, style) = scalar(lines, at)?;
+            sink.scalar(at, end, style)?;
+            at = end;
         }
         // A value is complete.
         loop {
             let Some(&kind) = open.last() else { return Some(at) };
             at = lines.skip_spaces(at);
             match (lines.at(at), kind) {
-                (b',', Open::Mapping) => {
-                    at = key(lines, lines.skip_spaces(at + 1))?;
-                    break;
-                }
-                (b',', Open::Sequence) => {
-                    at = lines.skip_spaces(at + 1);
+                (b',', _) => {
+                    at = member(lines, lines.skip_spaces(at + 1), kind, sink)?;
                     break;
                 }
                 (b'}', Open::Mapping) | (b']', Open::Sequence) => {
                     open.pop();
                     at += 1;
+                    sink.close(at, true)?;
                 }
                 _ => return None,
             }
@@ -63,20 +64,26 @@ pub(super) fn end(lines: Lines<'_>, start: usize) -> Option<usize> {
     }
 }
 
-/// Where the value after a key and its colon starts.
-fn key(lines: Lines<'_>, start: usize) -> Option<usize> {
-    let end = scalar(lines, start)?;
+/// Where the value of the field or entry that starts at `start` starts.
+fn member<S: Sink>(lines: Lines<'_>, start: usize, kind: Open, sink: &mut S) -> Option<usize> {
+    if kind == Open::Sequence {
+        sink.entry(start, true)?;
+        return Some(start);
+    }
+    let (end, _) = scalar(lines, start)?;
     if end - start > MAXIMUM_KEY || lines.at(end) != b':' || lines.at(end + 1) != b' ' {
         return None;
     }
+    sink.key(start, end, end)?;
     Some(lines.skip_spaces(end + 1))
 }
 
 /// Where a scalar ends: a quoted one, or a plain one without any character of a special meaning.
-fn scalar(lines: Lines<'_>, start: usize) -> Option<usize> {
-    if matches!(lines.at(start), b'"' | b'\'') {
+fn scalar(lines: Lines<'_>, start: usize) -> Option<(usize, Style)> {
+    if let quote @ (b'"' | b'\'') = lines.at(start) {
         let quoted = lines.quoted(start, 0)?;
-        return quoted.one_line.then_some(quoted.end);
+        let style = if quote == b'"' { Style::Double } else { Style::Single };
+        return quoted.one_line.then_some((quoted.end, style));
     }
     let mut at = start;
     if lines.at(at) == b'-' {
@@ -88,7 +95,7 @@ fn scalar(lines: Lines<'_>, start: usize) -> Option<usize> {
     while is_plain(lines.at(at)) || matches!(lines.at(at), b'-' | b'+' | b'=') {
         at += 1;
     }
-    Some(at)
+    Some((at, Style::Plain))
 }
 
 fn is_plain(byte: u8) -> bool {

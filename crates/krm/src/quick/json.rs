@@ -1,7 +1,9 @@
 //! Strict JSON, in one pass without recursion.
 
 use super::line::Lines;
-use super::{Facts, MAXIMUM_KEY, MAXIMUM_NESTING};
+use super::sink::Sink;
+use super::{MAXIMUM_KEY, MAXIMUM_NESTING};
+use crate::Style;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -9,21 +11,20 @@ enum Open {
     Array,
 }
 
-/// What the text says, if it is one JSON object.
-pub(super) fn scan(text: &str) -> Option<Facts<'_>> {
-    let scanner = Scanner { lines: Lines::new(text), open: Vec::new(), facts: Facts::default() };
+/// Reads the text if it is one JSON object.
+pub(super) fn scan<S: Sink>(text: &str, sink: &mut S) -> Option<()> {
+    let mut scanner = Scanner { lines: Lines::new(text), open: Vec::new(), sink };
     scanner.scan()
 }
 
-struct Scanner<'a> {
+struct Scanner<'a, 's, S> {
     lines: Lines<'a>,
     open: Vec<Open>,
-    facts: Facts<'a>,
+    sink: &'s mut S,
 }
 
-impl<'a> Scanner<'a> {
-    fn scan(mut self) -> Option<Facts<'a>> {
-        let mut field = None;
+impl<S: Sink> Scanner<'_, '_, S> {
+    fn scan(&mut self) -> Option<()> {
         let mut at = self.skip_blanks(0);
         loop {
             // A value is due.
@@ -36,42 +37,35 @@ impl<'a> Scanner<'a> {
                 if self.open.len() == MAXIMUM_NESTING {
                     return None;
                 }
+                self.sink.open(kind == Open::Object, at, true)?;
                 at = self.skip_blanks(at + 1);
                 self.open.push(kind);
                 if self.lines.at(at) != closing {
-                    if kind == Open::Object {
-                        at = self.key(at, &mut field)?;
-                    }
+                    at = self.member(at)?;
                     continue;
                 }
             } else {
-                at = self.scalar(at)?;
+                let (end, style) = self.scalar(at)?;
+                self.sink.scalar(at, end, style)?;
+                at = end;
             }
             // A value is complete, or its closing bracket is next.
             loop {
-                if self.open.len() == 1
-                    && let Some(field) = field.take()
-                {
-                    self.complete(field, at)?;
-                }
                 at = self.skip_blanks(at);
                 match (self.lines.at(at), self.open.last()?) {
-                    (b',', Open::Object) => {
-                        at = self.key(self.skip_blanks(at + 1), &mut field)?;
-                        break;
-                    }
-                    (b',', Open::Array) => {
-                        at = self.skip_blanks(at + 1);
+                    (b',', _) => {
+                        at = self.member(self.skip_blanks(at + 1))?;
                         break;
                     }
                     (b'}', Open::Object) | (b']', Open::Array) => {
                         self.open.pop();
                         at += 1;
+                        self.sink.close(at, true)?;
                     }
                     _ => return None,
                 }
                 if self.open.is_empty() {
-                    return (self.skip_blanks(at) >= self.lines.len()).then_some(self.facts);
+                    return (self.skip_blanks(at) >= self.lines.len()).then_some(());
                 }
             }
         }
@@ -84,36 +78,32 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// Where the value after a key starts; for a top-level key, `field` becomes its name and that place.
-    fn key(&mut self, start: usize, field: &mut Option<(&'a str, usize)>) -> Option<usize> {
+    /// Where the value of the field or element that starts at `start` starts.
+    fn member(&mut self, start: usize) -> Option<usize> {
+        if self.open.last() == Some(&Open::Array) {
+            self.sink.entry(start, true)?;
+            return Some(start);
+        }
         if self.lines.at(start) != b'"' {
             return None;
         }
-        let key = self.lines.json_string(start)?;
-        let colon = self.lines.skip_spaces(key.end);
+        let end = self.lines.json_string(start)?;
+        let colon = self.lines.skip_spaces(end);
         if self.lines.at(colon) != b':' || colon - start > MAXIMUM_KEY {
             return None;
         }
-        let value = self.skip_blanks(colon + 1);
-        if self.open.len() == 1 {
-            let name = self.lines.slice(start + 1, key.end - 1)?;
-            if !key.verbatim {
-                return None;
-            }
-            self.facts.see(name)?;
-            *field = Some((name, value));
-        }
-        Some(value)
+        self.sink.key(start, end, colon)?;
+        Some(self.skip_blanks(colon + 1))
     }
 
-    fn scalar(&self, start: usize) -> Option<usize> {
+    fn scalar(&self, start: usize) -> Option<(usize, Style)> {
         match self.lines.at(start) {
-            b'"' => self.lines.json_string(start).map(|string| string.end),
-            b'-' | b'0'..=b'9' => self.number(start),
+            b'"' => Some((self.lines.json_string(start)?, Style::Double)),
+            b'-' | b'0'..=b'9' => Some((self.number(start)?, Style::Plain)),
             _ => ["true", "false", "null"]
                 .iter()
                 .find(|word| self.lines.starts_with(start, word.as_bytes()))
-                .map(|word| start + word.len()),
+                .map(|word| (start + word.len(), Style::Plain)),
         }
     }
 
@@ -136,24 +126,5 @@ impl<'a> Scanner<'a> {
             at += 1;
         }
         (at > start).then_some(at)
-    }
-
-    /// Takes note of a complete top-level field.
-    fn complete(&mut self, (name, start): (&str, usize), end: usize) -> Option<()> {
-        match name {
-            "kind" => self.facts.kind = Some(self.string(start, end)?),
-            "apiVersion" => self.facts.api_version = Some(self.string(start, end)?),
-            "results" if matches!(self.lines.at(start), b'{' | b'[') => {
-                self.facts.results = self.lines.slice(start, end);
-            }
-            _ => {}
-        }
-        Some(())
-    }
-
-    /// The text of a string without escapes.
-    fn string(&self, start: usize, end: usize) -> Option<&'a str> {
-        let text = self.lines.slice(start, end)?.strip_prefix('"')?.strip_suffix('"')?;
-        (!text.contains('\\')).then_some(text)
     }
 }

@@ -2,6 +2,8 @@
 
 use memchr::memchr;
 
+use crate::document::end_of_block;
+
 /// Bytes with a meaning of their own, by where they have it.
 const CLASSES: [u8; 256] = classes();
 const ENDS_PLAIN: u8 = 1;
@@ -44,14 +46,21 @@ pub(super) struct Lines<'a> {
     text: &'a str,
 }
 
-/// A quoted scalar: where it ends, and whether its text is what stands between the quotes.
+/// A quoted scalar.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quoted {
     /// Just after the closing quote.
     pub(super) end: usize,
-    /// Neither escapes nor line breaks.
-    pub(super) verbatim: bool,
     pub(super) one_line: bool,
+}
+
+/// A scalar after `|` or `>`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockScalar {
+    /// The line after it.
+    pub(super) next: usize,
+    /// The end of its last line, which is not a blank one unless blank ones are kept.
+    pub(super) end: usize,
 }
 
 /// Where a plain scalar ends on its line, and at what.
@@ -81,8 +90,10 @@ impl<'a> Lines<'a> {
         self.text.as_bytes().get(at).copied().unwrap_or(b'\n')
     }
 
-    pub(super) fn slice(self, from: usize, to: usize) -> Option<&'a str> {
-        self.text.get(from..to.min(self.len()))
+    /// Where the text between two positions ends but for spaces.
+    pub(super) fn trim_end(self, from: usize, to: usize) -> usize {
+        let text = self.text.as_bytes().get(from..to).unwrap_or_default();
+        from + text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1)
     }
 
     pub(super) fn starts_with(self, at: usize, prefix: &[u8]) -> bool {
@@ -152,19 +163,20 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where the line after a plain scalar starts, which may go on on lines deeper than `parent`.
-    pub(super) fn plain_to_end(self, first: Plain, parent: usize) -> Option<usize> {
+    /// Where the line after a plain scalar starts, which may go on on lines deeper than `parent`, and
+    /// where the scalar itself ends but for spaces.
+    pub(super) fn plain_to_end(self, first: Plain, parent: usize) -> Option<(usize, usize)> {
         let mut line = first;
         loop {
             match line.before {
                 Stop::Colon => return None,
-                Stop::Comment => return Some(self.next_line(line.end)),
+                Stop::Comment => return Some((self.next_line(line.end), line.end)),
                 Stop::LineEnd => {}
             }
             let next = line.end + 1;
-            let Some(start) = self.continuation(next, parent) else { return Some(next) };
+            let Some(start) = self.continuation(next, parent) else { return Some((next, line.end)) };
             if self.at(start) == b'#' {
-                return Some(next);
+                return Some((next, line.end));
             }
             if matches!(self.at(start), b'-' | b'?' | b':') && self.is_blank_at(start + 1) {
                 return None;
@@ -189,25 +201,18 @@ impl<'a> Lines<'a> {
     pub(super) fn quoted(self, start: usize, parent: usize) -> Option<Quoted> {
         let double = self.at(start) == b'"';
         let class = if double { ENDS_DOUBLE_QUOTED } else { ENDS_SINGLE_QUOTED };
-        let mut quoted = Quoted { end: 0, verbatim: true, one_line: true };
+        let mut quoted = Quoted { end: 0, one_line: true };
         let mut at = start + 1;
         loop {
             let found = self.find(at, class)?;
             match self.at(found) {
-                b'\'' if self.at(found + 1) == b'\'' => {
-                    quoted.verbatim = false;
-                    at = found + 2;
-                }
+                b'\'' if self.at(found + 1) == b'\'' => at = found + 2,
                 b'"' | b'\'' => {
                     quoted.end = found + 1;
                     return Some(quoted);
                 }
-                b'\\' if self.at(found + 1) != b'\n' => {
-                    quoted.verbatim = false;
-                    at = self.escape(found)?;
-                }
+                b'\\' if self.at(found + 1) != b'\n' => at = self.escape(found)?,
                 b'\\' | b'\n' => {
-                    quoted.verbatim = false;
                     quoted.one_line = false;
                     let line = if self.at(found) == b'\\' { found + 2 } else { found + 1 };
                     at = self.continuation(line, parent)?;
@@ -246,16 +251,14 @@ impl<'a> Lines<'a> {
         if digits.starts_with('+') { None } else { u32::from_str_radix(digits, 16).ok() }
     }
 
-    /// The end of a string between double quotes, by JSON's rules, and whether it has no escapes.
-    pub(super) fn json_string(self, start: usize) -> Option<Quoted> {
-        let mut verbatim = true;
+    /// The end of a string between double quotes, by JSON's rules.
+    pub(super) fn json_string(self, start: usize) -> Option<usize> {
         let mut at = start + 1;
         loop {
             let found = self.find(at, ENDS_DOUBLE_QUOTED)?;
             match self.at(found) {
-                b'"' => return Some(Quoted { end: found + 1, verbatim, one_line: true }),
+                b'"' => return Some(found + 1),
                 b'\\' => {
-                    verbatim = false;
                     at = match self.at(found + 1) {
                         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => found + 2,
                         b'u' => self.unicode_escape(found)?,
@@ -267,8 +270,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where the line after a block scalar starts, whose header is at `start`.
-    pub(super) fn block_scalar(self, start: usize, parent: usize) -> Option<usize> {
+    /// The block scalar whose header is at `start`.
+    pub(super) fn block_scalar(self, start: usize, parent: usize) -> Option<BlockScalar> {
         let (header_end, explicit) = self.block_header(start)?;
         let mut content = explicit.map(|indentation| parent + indentation);
         let mut widest_blank = 0;
@@ -300,7 +303,10 @@ impl<'a> Lines<'a> {
             line = self.next_line(text);
         }
         // Without a text, how deep it would be is up to the full parser.
-        if content.is_none() && widest_blank > 0 { None } else { Some(line) }
+        if content.is_none() && widest_blank > 0 {
+            return None;
+        }
+        Some(BlockScalar { next: line, end: end_of_block(self.text, start, line, content) })
     }
 
     /// Where the header ends (`|`, `>-`, `|2+`), and the indentation it names.

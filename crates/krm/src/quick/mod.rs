@@ -5,13 +5,18 @@
 //! and [`crate::full`] decides.
 
 mod block;
+mod facts;
 mod flow;
 mod json;
 mod line;
+mod sink;
+
+pub(crate) use sink::Sink;
 
 use crate::full;
 use crate::inspect::Summary;
 use crate::results::Kept;
+use facts::Facts;
 
 /// A scanner gives up below this depth, far above the full parser's limit.
 const MAXIMUM_NESTING: usize = 100;
@@ -19,21 +24,13 @@ const MAXIMUM_NESTING: usize = 100;
 /// YAML allows keys of 1024 characters.
 const MAXIMUM_KEY: usize = 1000;
 
-/// More top-level fields than this are unusual.
-const MAXIMUM_FIELDS: usize = 16;
-
-const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
 /// The summary of a text in one of the usual styles that is one `ResourceList`.
 pub(crate) fn read(text: &str) -> Option<Summary> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    if !is_printable(text) {
-        return None;
-    }
-    let facts = match text.trim_ascii_start().as_bytes().first() {
-        Some(b'{') => json::scan(text)?,
-        _ => block::scan(text)?,
-    };
+    let mut facts = Facts::new(text);
+    scan(text, &mut facts)?;
     if facts.kind != Some("ResourceList") {
         return None;
     }
@@ -44,24 +41,14 @@ pub(crate) fn read(text: &str) -> Option<Summary> {
     Some(Summary::new(facts.api_version, kept))
 }
 
-/// What a scanner learns of the top-level mapping.
-#[derive(Debug, Default)]
-struct Facts<'a> {
-    kind: Option<&'a str>,
-    api_version: Option<&'a str>,
-    /// The text of the value of `results`, if it is a collection.
-    results: Option<&'a str>,
-    seen: Vec<&'a str>,
-}
-
-impl<'a> Facts<'a> {
-    /// Remembers a top-level key, so that none is there twice.
-    fn see(&mut self, key: &'a str) -> Option<()> {
-        if self.seen.len() == MAXIMUM_FIELDS || self.seen.contains(&key) {
-            return None;
-        }
-        self.seen.push(key);
-        Some(())
+/// Tells the sink what is in a text that is one mapping in one of the usual styles.
+pub(crate) fn scan<S: Sink>(text: &str, sink: &mut S) -> Option<()> {
+    if !is_printable(text) {
+        return None;
+    }
+    match text.trim_ascii_start().as_bytes().first() {
+        Some(b'{') => json::scan(text, sink),
+        _ => block::scan(text, sink),
     }
 }
 

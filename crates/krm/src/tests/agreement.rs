@@ -7,7 +7,7 @@ use super::generate::{self, Choices, Invented};
 use crate::{Summary, full, inspect, quick};
 
 /// Bytes and pieces that change what YAML means.
-const PIECES: &[&str] = &[
+pub(crate) const PIECES: &[&str] = &[
     " ",
     "  ",
     "\n",
@@ -90,7 +90,7 @@ fn agree(text: &str) -> Result<bool, TestCaseError> {
     Ok(quick.is_some())
 }
 
-fn mutate(text: &str, changes: &[(u16, u8, u8)]) -> String {
+pub(crate) fn mutate(text: &str, changes: &[(u16, u8, u8)]) -> String {
     let mut text = text.to_owned();
     for &(place, how, piece) in changes {
         let at = text.floor_char_boundary(usize::from(place) % (text.len() + 1));
@@ -123,7 +123,7 @@ fn expected(invented: &Invented) -> Summary {
     }
 }
 
-const SAMPLES: &[&str] = &[
+pub(crate) const SAMPLES: &[&str] = &[
     "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata:\n    name: a\n  spec:\n    ports:\n    - port: 80\n      name: 'x'\n    text: |\n      a\n       b\n\n      # c\n    other: >-\n      a\n\n      - b\nresults:\n- message: \"a\\n\"\n  severity: error\n",
     "kind: ResourceList\nitems: []\na: b\n  c\nd: \"e\n  f\"\ng: 'h\n\n  i'\nj: {k: l}\nm:\n- - n\n  - o: p\n    q: r\n-\n  s: t\n",
     "{\"kind\": \"ResourceList\", \"items\": [{\"a\": [1, true, null, \"b\\u00e9\"]}], \"results\": [{\"message\": \"c\"}]}\n",

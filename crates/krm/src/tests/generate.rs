@@ -6,30 +6,30 @@ use crate::{FunctionResult, ResourceRef};
 
 /// Decisions taken one after the other from given bytes: fewer and smaller bytes make simpler texts, so
 /// that failures shrink well.
-pub(super) struct Choices<'a>(std::slice::Iter<'a, u8>);
+pub(crate) struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl<'a> Choices<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.iter())
     }
 
-    fn below(&mut self, limit: u8) -> u8 {
+    pub(crate) fn below(&mut self, limit: u8) -> u8 {
         self.0.next().map_or(0, |choice| choice % limit)
     }
 
-    fn of<T: Copy>(&mut self, options: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, options: &[T]) -> T {
         options[usize::from(self.below(u8::try_from(options.len()).unwrap()))]
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Invented {
-    pub(super) text: String,
-    pub(super) api_version: Option<String>,
-    pub(super) results: Vec<FunctionResult>,
+pub(crate) struct Invented {
+    pub(crate) text: String,
+    pub(crate) api_version: Option<String>,
+    pub(crate) results: Vec<FunctionResult>,
 }
 
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "web",
     "a b",
     "1",
@@ -109,7 +109,7 @@ fn double_quoted(text: &str) -> String {
 }
 
 /// A scalar as it may stand after `key: ` in a mapping at `column`, with its line end.
-fn scalar(choices: &mut Choices<'_>, text: &str, column: usize) -> String {
+pub(crate) fn scalar(choices: &mut Choices<'_>, text: &str, column: usize) -> String {
     let comment = choices.of(COMMENTS);
     let pad = " ".repeat(column + 2);
     match choices.below(7) {
@@ -138,7 +138,7 @@ fn scalar(choices: &mut Choices<'_>, text: &str, column: usize) -> String {
 }
 
 /// What a manifest may have in it, at this column.
-fn anything(choices: &mut Choices<'_>, text: &mut String, column: usize) {
+pub(crate) fn anything(choices: &mut Choices<'_>, text: &mut String, column: usize) {
     let pad = " ".repeat(column);
     for number in 0..=choices.below(3) {
         let noise = choices.of(&["", "", "\n", "# note\n", "      # deep: note\n", "   \n"]);
@@ -237,7 +237,7 @@ fn result_text(choices: &mut Choices<'_>, result: &FunctionResult, column: usize
 }
 
 /// A `ResourceList` in block style.
-pub(super) fn block(choices: &mut Choices<'_>) -> Invented {
+pub(crate) fn block(choices: &mut Choices<'_>) -> Invented {
     let api_version =
         choices.of(&[Some("config.kubernetes.io/v1"), None, Some("x: y"), Some("1")]).map(str::to_owned);
     let mut results: Vec<FunctionResult> = Vec::new();
@@ -284,7 +284,7 @@ pub(super) fn block(choices: &mut Choices<'_>) -> Invented {
 }
 
 /// A `ResourceList` in JSON.
-pub(super) fn json(choices: &mut Choices<'_>) -> Invented {
+pub(crate) fn json(choices: &mut Choices<'_>) -> Invented {
     let api_version = choices.of(&[Some("config.kubernetes.io/v1"), None]).map(str::to_owned);
     let results: Vec<FunctionResult> = (0..choices.below(4)).map(|_| result(choices)).collect();
     let entries: Vec<String> = results

@@ -1,2 +1,2 @@
-mod agreement;
-mod generate;
+pub(crate) mod agreement;
+pub(crate) mod generate;

@@ -1,0 +1,283 @@
+//! Regular expressions as Go writes them.
+//!
+//! They mean nearly the same here. What differs is translated: Go's `\d`, `\s`, `\w` and `\b` know ASCII only,
+//! a backslash before a sign always means the sign, `\Q…\E` is a literal, a brace that is no repetition is one,
+//! and in a class there are no operators and no classes but those in `[:name:]`.
+
+use std::fmt::Write as _;
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+use regex::{Captures, Regex, RegexBuilder};
+
+/// How large compiled expressions may be, of which most are of the first size, and how long their text may be.
+const SIZES: [usize; 4] = [1 << 13, 1 << 15, 1 << 17, 1 << 19];
+const LONGEST: usize = 1 << 16;
+
+/// How much searching may cost: at worst, a byte of text takes as many steps as the expression is large. It
+/// is a few seconds, and enough to search all of the largest list for what people look for.
+const MOST: usize = 1 << 36;
+
+/// A compiled expression that does not search without end.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    regex: Regex,
+    size: usize,
+    left: usize,
+}
+
+impl Expression {
+    /// Compiles an expression in Go's syntax.
+    pub(crate) fn in_go(expression: &str) -> Result<Self, String> {
+        Self::new(&translate(expression))
+            .map_err(|cause| format!("error parsing regexp: {cause}: `{expression}`"))
+    }
+
+    /// Compiles an expression in the syntax of the library.
+    pub(crate) fn new(expression: &str) -> Result<Self, String> {
+        let too_large = || "expression is too large".to_owned();
+        if expression.len() > LONGEST {
+            return Err(too_large());
+        }
+        for size in SIZES {
+            match RegexBuilder::new(expression).size_limit(size).build() {
+                Ok(regex) => return Ok(Self { regex, size, left: MOST }),
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                // The parser's picture of the expression has many lines; the last one tells what is wrong.
+                Err(error) => {
+                    let picture = error.to_string();
+                    return Err(picture
+                        .lines()
+                        .last()
+                        .unwrap_or_default()
+                        .trim_start_matches("error: ")
+                        .to_owned());
+                }
+            }
+        }
+        Err(too_large())
+    }
+
+    /// Whether there is a match in a text.
+    pub(crate) fn is_match(&mut self, text: &str) -> Result<bool, String> {
+        self.spend(text)?;
+        Ok(self.regex.is_match(text))
+    }
+
+    /// What the groups of the first match are.
+    pub(crate) fn captures<'t>(&mut self, text: &'t str) -> Result<Option<Captures<'t>>, String> {
+        self.spend(text)?;
+        Ok(self.regex.captures(text))
+    }
+
+    fn spend(&mut self, text: &str) -> Result<(), String> {
+        let cost = self.size.saturating_mul(text.len());
+        self.left = self.left.checked_sub(cost).ok_or(
+            "the pattern is too large to search so much text; use a simpler one, or fewer resources",
+        )?;
+        Ok(())
+    }
+}
+
+/// A character by its number, which has no other meaning anywhere.
+pub(crate) fn literal(out: &mut String, character: char) {
+    // Writing to a String cannot fail.
+    let _ = write!(out, "\\x{{{:x}}}", u32::from(character));
+}
+
+struct Translator<'e> {
+    expression: &'e str,
+    rest: Peekable<CharIndices<'e>>,
+    out: String,
+}
+
+/// The expression in the syntax of the library.
+fn translate(expression: &str) -> String {
+    let mut translator =
+        Translator { expression, rest: expression.char_indices().peekable(), out: String::new() };
+    translator.all();
+    translator.out
+}
+
+impl Translator<'_> {
+    fn all(&mut self) {
+        while let Some((at, character)) = self.rest.next() {
+            match character {
+                '\\' => self.escape(false),
+                '[' => self.class(),
+                '{' if !self.is_repetition(at) => self.out.push_str("\\{"),
+                other => self.out.push(other),
+            }
+        }
+    }
+
+    /// Whether a brace is the start of `{1}`, `{1,}` or `{1,2}`.
+    fn is_repetition(&self, at: usize) -> bool {
+        let inside =
+            self.expression.get(at + 1..).and_then(|rest| rest.split_once('}')).map(|(inside, _)| inside);
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        inside.is_some_and(|inside| match inside.split_once(',') {
+            Some((least, most)) => is_number(least) && (most.is_empty() || is_number(most)),
+            None => is_number(inside),
+        })
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, in_class: bool) {
+        let Some((_, character)) = self.rest.next() else { return self.out.push('\\') };
+        match character {
+            'd' | 's' | 'w' | 'D' | 'S' | 'W' => {
+                let ranges = match character.to_ascii_lowercase() {
+                    'd' => "0-9",
+                    's' => r"\t\n\x0C\r ",
+                    _ => "0-9A-Za-z_",
+                };
+                let negation = if character.is_ascii_uppercase() { "^" } else { "" };
+                if in_class && negation.is_empty() {
+                    self.out.push_str(ranges);
+                } else {
+                    self.out.extend(["[", negation, ranges, "]"]);
+                }
+            }
+            'b' if !in_class => self.out.push_str(r"(?-u:\b)"),
+            'Q' if !in_class => self.quoted(),
+            sign if sign.is_ascii() && !sign.is_ascii_alphanumeric() => literal(&mut self.out, sign),
+            other => self.out.extend(['\\', other]),
+        }
+    }
+
+    /// What is between `\Q` and `\E`, or the end.
+    fn quoted(&mut self) {
+        while let Some((at, character)) = self.rest.next() {
+            if self.expression.get(at..).is_some_and(|rest| rest.starts_with("\\E")) {
+                self.rest.next();
+                return;
+            }
+            literal(&mut self.out, character);
+        }
+    }
+
+    /// What is between brackets.
+    fn class(&mut self) {
+        self.out.push('[');
+        if self.rest.next_if(|&(_, character)| character == '^').is_some() {
+            self.out.push('^');
+        }
+        let mut first = true;
+        while let Some((at, character)) = self.rest.next() {
+            match character {
+                ']' if !first => return self.out.push(']'),
+                '\\' => self.escape(true),
+                '[' if self.expression.get(at..).is_some_and(|rest| rest.starts_with("[:")) => self.named(at),
+                '[' | ']' | '&' | '~' | '^' => literal(&mut self.out, character),
+                other => self.out.push(other),
+            }
+            first = false;
+        }
+    }
+
+    /// `[:alpha:]` and the like; all else that starts so is not one.
+    fn named(&mut self, at: usize) {
+        let name = self.expression.get(at..).and_then(|rest| rest.split_once(":]")).map(|(name, _)| name);
+        let Some(name) = name.filter(|name| {
+            name.chars().skip(2).all(|character| character == '^' || character.is_ascii_lowercase())
+        }) else {
+            return literal(&mut self.out, '[');
+        };
+        self.out.extend([name, ":]"]);
+        for _ in 0..=name.len() {
+            self.rest.next();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'t>(expression: &str, text: &'t str) -> Option<&'t str> {
+        Expression::in_go(expression).unwrap().regex.find(text).map(|found| found.as_str())
+    }
+
+    #[test]
+    fn what_both_syntaxes_have_stays() {
+        for expression in [
+            "nginx-(.*)",
+            "^a|b$",
+            "(?i)x+?",
+            "[a-z0-9]{2,3}",
+            "(?P<n>.)",
+            r"\x41\t\pL",
+            "[[:alpha:]_-]",
+            ".{3}",
+        ] {
+            let translated = translate(expression);
+            assert_eq!(translated, expression);
+            Expression::in_go(expression).unwrap();
+        }
+    }
+
+    #[test]
+    fn classes_know_ascii_only() {
+        assert_eq!(found(r"\w+", "äbcß"), Some("bc"));
+        assert_eq!(found(r"\d+", "٣4"), Some("4"));
+        assert_eq!(found(r"\W+", "aäb"), Some("ä"));
+        assert_eq!(found(r"[\d.]+", "v1.2-٣"), Some("1.2"));
+        assert_eq!(found(r"[^\s]+", " a\u{a0}b "), Some("a\u{a0}b"));
+        assert_eq!(found(r"[\Wa]+", "b-a"), Some("-a"));
+        assert_eq!(found(r"\bb", "äb"), Some("b"));
+        assert_eq!(found("..", "äöü"), Some("äö"));
+    }
+
+    #[test]
+    fn braces_that_repeat_nothing_are_braces() {
+        assert_eq!(found("a{b}", "a{b}"), Some("a{b}"));
+        assert_eq!(found("a{,2}", "aa{,2}"), Some("a{,2}"));
+        assert_eq!(found(r"\${(.*)}", "x ${y}"), Some("${y}"));
+        assert_eq!(found("a{2}", "aaa"), Some("aa"));
+        assert_eq!(found("{", "{"), Some("{"));
+    }
+
+    #[test]
+    fn a_backslash_before_a_sign_means_the_sign() {
+        assert_eq!(found(r"\<a\>", "a <a>"), Some("<a>"));
+        assert_eq!(found(r"\-\/\_\@", "-/_@"), Some("-/_@"));
+        assert_eq!(found(r"\Qa.b\E.", "axb a.bc"), Some("a.bc"));
+        assert_eq!(found(r"\Q(", "("), Some("("));
+    }
+
+    #[test]
+    fn classes_have_no_operators_and_no_classes_in_them() {
+        assert_eq!(found("[a[b]+", "x[ab"), Some("[ab"));
+        assert_eq!(found("[a&&b]+", "x&a"), Some("&a"));
+        assert_eq!(found("[]a]+", "x]a"), Some("]a"));
+        assert_eq!(found("[^]a]+", "]ax"), Some("x"));
+        assert_eq!(found("[[:digit:]x]+", "y1x"), Some("1x"));
+        assert_eq!(found("[[:a]+", "x[:a"), Some("[:a"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_one_line() {
+        for expression in
+            ["(", "a)", "[a", "*", r"\", "(?P<n", r"\pX", r"\Z", "a{99999}", "(?:a{1000}){1000}"]
+        {
+            let error = Expression::in_go(expression).unwrap_err();
+            assert!(
+                error.starts_with("error parsing regexp: ") && error.ends_with(&format!(": `{expression}`")),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn searching_ends() {
+        let text = "ab".repeat(100_000);
+        let mut simple = Expression::in_go("nginx-(.*)").unwrap();
+        assert!((0..30).all(|_| simple.is_match(&text) == Ok(false)));
+        let mut hostile = Expression::in_go("(?:a|b)*a(?:a|b){1000}c").unwrap();
+        let error = (0..30).find_map(|_| hostile.is_match(&text).err()).unwrap();
+        assert!(error.contains("too large"), "{error}");
+        assert!(Expression::in_go(&"a".repeat(1 << 20)).is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! A YAML or JSON document that can be read and changed while everything else in it stays byte for byte.
+//!
+//! [`Document::parse`] reads the text once into an arena of nodes that know where in the text they are. Edits
+//! change the nodes only; [`Document::to_text`] compares them with the text, makes one list of splices of it
+//! and applies them in one pass. So reading after writing sees what was written, and the order of edits does
+//! not matter.
+
+mod aliases;
+mod build;
+mod comments;
+mod decode;
+mod edit;
+mod node;
+mod parse;
+mod read;
+mod unreadable;
+mod value;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+pub use edit::WrongKind;
+pub use node::{Kind, NodeId, Style};
+pub use read::{Children, Fields};
+pub use unreadable::Unreadable;
+pub use value::Value;
+
+pub(crate) use decode::end_of_block;
+
+use crate::quick::{self, BYTE_ORDER_MARK};
+use build::Builder;
+use comments::Comments;
+use edit::Fresh;
+use node::Node;
+use parse::Extras;
+
+/// Positions are kept in 32 bits, and some more are needed for what is added.
+const MAXIMUM_LENGTH: usize = 1 << 31;
+
+/// One YAML or JSON document, its text and the changes made to it.
+///
+/// Values are named by [`NodeId`]s. Reading is by methods that take one; each answers `None`, or nothing, for
+/// a value of another kind, so that questions can be asked of any value without care.
+#[derive(Debug)]
+pub struct Document<'a> {
+    /// Without the byte order mark.
+    text: &'a str,
+    marked: bool,
+    nodes: Vec<Node>,
+    extras: Extras,
+    /// The keys and scalars that are not in the text.
+    fresh: HashMap<u32, Fresh>,
+    /// The comments that are not in the text.
+    comments: HashMap<u32, Comments>,
+    /// The last children of collections that something was added to, so that adding much takes little time.
+    last_added: HashMap<u32, NodeId>,
+    /// How many nodes are in the text: their numbers are in its order.
+    in_text: usize,
+    /// Where line breaks are, once that is asked for.
+    line_breaks: OnceCell<Vec<u32>>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a text that is one document.
+    ///
+    /// Time and memory are linear in the length of the text, whatever it is. Aliases are read as the values
+    /// they stand for.
+    pub fn parse(text: &'a str) -> Result<Self, Unreadable> {
+        if text.len() > MAXIMUM_LENGTH {
+            return Err(Unreadable::TooLarge { limit: MAXIMUM_LENGTH });
+        }
+        let (marked, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        if let Some(at) = lone_carriage_return(text) {
+            let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at).unwrap_or_default()).count() + 1;
+            return Err(Unreadable::CarriageReturn { line });
+        }
+        let (mut nodes, mut extras) = match Self::parse_quickly(text) {
+            Some(nodes) => (nodes?, Extras::default()),
+            None => parse::read(text)?,
+        };
+        let in_text = nodes.len();
+        aliases::expand(text, &mut nodes, &mut extras)?;
+        Ok(Self {
+            text,
+            marked,
+            nodes,
+            extras,
+            fresh: HashMap::new(),
+            comments: HashMap::new(),
+            last_added: HashMap::new(),
+            in_text,
+            line_breaks: OnceCell::new(),
+        })
+    }
+
+    /// Reads bytes that are one document.
+    pub fn parse_bytes(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            Unreadable::NotUtf8 { line: memchr::memchr_iter(b'\n', before).count() + 1 }
+        })?;
+        Self::parse(text)
+    }
+
+    /// The nodes of a text in one of the usual styles.
+    fn parse_quickly(text: &str) -> Option<Result<Vec<Node>, Unreadable>> {
+        let mut builder = Builder::new(text);
+        match quick::scan(text, &mut builder) {
+            Some(()) if builder.nodes.len() > 1 => Some(Ok(builder.nodes)),
+            Some(()) => None,
+            None => builder.problem.map(Err),
+        }
+    }
+
+    /// The value that the document is.
+    pub fn root(&self) -> NodeId {
+        NodeId::ROOT
+    }
+}
+
+/// The first carriage return that is not part of a line break as Windows has them. To some readers it is a
+/// line break by itself.
+fn lone_carriage_return(text: &str) -> Option<usize> {
+    memchr::memchr_iter(b'\r', text.as_bytes()).find(|at| text.as_bytes().get(at + 1) != Some(&b'\n'))
+}

@@ -1,0 +1,299 @@
+//! Reading: kinds, fields, entries, scalars.
+
+use std::borrow::Cow;
+
+use super::Document;
+use super::build::index;
+use super::decode;
+use super::node::{Kind, NONE, Node, NodeId, Style, flag};
+use super::value::Value;
+use crate::tag::Tag;
+
+impl<'a> Document<'a> {
+    pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id.index())
+    }
+
+    /// What the value is.
+    pub fn kind(&self, node: NodeId) -> Kind {
+        self.node(node).map_or(Kind::Scalar, |node| node.kind)
+    }
+
+    /// Whether the value is a mapping.
+    pub fn is_mapping(&self, node: NodeId) -> bool {
+        self.kind(node) == Kind::Mapping
+    }
+
+    /// Whether the value is a sequence.
+    pub fn is_sequence(&self, node: NodeId) -> bool {
+        self.kind(node) == Kind::Sequence
+    }
+
+    /// Whether the value is null, or not there at all.
+    pub fn is_null(&self, node: NodeId) -> bool {
+        self.tag(node) == Some(Tag::Null)
+    }
+
+    /// How the value is written, or will be unless it cannot be written so.
+    pub fn style(&self, node: NodeId) -> Style {
+        self.node(node).map_or(Style::Plain, |node| node.style)
+    }
+
+    /// The fields of a mapping or the entries of a sequence, in their order.
+    pub fn children(&self, node: NodeId) -> Children<'_, 'a> {
+        Children { document: self, next: self.node(node).map_or(NONE, |node| node.first) }
+    }
+
+    /// The fields of a mapping, in their order.
+    pub fn fields(&self, mapping: NodeId) -> Fields<'_, 'a> {
+        let children = if self.is_mapping(mapping) {
+            self.children(mapping)
+        } else {
+            Children { document: self, next: NONE }
+        };
+        Fields(children)
+    }
+
+    /// The entries of a sequence, in their order.
+    pub fn entries(&self, sequence: NodeId) -> Children<'_, 'a> {
+        if self.is_sequence(sequence) {
+            self.children(sequence)
+        } else {
+            Children { document: self, next: NONE }
+        }
+    }
+
+    /// The value of a mapping's field.
+    pub fn get(&self, mapping: NodeId, key: &str) -> Option<NodeId> {
+        if !self.is_mapping(mapping) {
+            return None;
+        }
+        self.children(mapping).find(|&child| self.has_key(child, key))
+    }
+
+    /// The value at the end of a path of fields.
+    pub fn at(&self, node: NodeId, path: &[&str]) -> Option<NodeId> {
+        path.iter().try_fold(node, |node, key| self.get(node, key))
+    }
+
+    fn has_key(&self, id: NodeId, key: &str) -> bool {
+        let Some(node) = self.node(id) else { return false };
+        if node.has(flag::NEW | flag::RENAMED) {
+            return self.key(id).is_some_and(|name| name == key);
+        }
+        let raw = decode::raw_key(self.text, node);
+        if raw == key {
+            // A key may have quotes, and it may be an entry of a sequence.
+            return node.key_length > 0 || self.key(id).is_some();
+        }
+        match raw.as_bytes().first() {
+            Some(b'"' | b'\'' | b'|' | b'>') => decode::key(self.text, node) == key,
+            _ => raw.contains('\n') && decode::key(self.text, node) == key,
+        }
+    }
+
+    /// The key of a value that is a mapping's field.
+    pub fn key(&self, id: NodeId) -> Option<Cow<'_, str>> {
+        let node = self.node(id)?;
+        if !self.parent(id).is_some_and(|parent| self.is_mapping(parent)) {
+            return None;
+        }
+        if node.has(flag::NEW | flag::RENAMED) {
+            return self.fresh.get(&id.0).and_then(|fresh| fresh.key.as_deref()).map(Cow::Borrowed);
+        }
+        Some(decode::key(self.text, node))
+    }
+
+    /// The collection that a value is in.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.node(id).filter(|node| node.parent != NONE).map(|node| NodeId(node.parent))
+    }
+
+    /// How many fields or entries a collection has.
+    pub fn len(&self, collection: NodeId) -> usize {
+        self.children(collection).count()
+    }
+
+    /// Whether a collection has neither fields nor entries; a scalar has none.
+    pub fn is_empty(&self, collection: NodeId) -> bool {
+        self.children(collection).next().is_none()
+    }
+
+    /// The text of a scalar of whatever type, without quotes and indentation. Null has the text it is
+    /// written with.
+    pub fn text(&self, id: NodeId) -> Option<Cow<'_, str>> {
+        let node = self.node(id).filter(|node| node.kind == Kind::Scalar)?;
+        if node.has(flag::NEW | flag::CHANGED) {
+            let (text, _) = self.fresh.get(&id.0)?.scalar.as_ref()?;
+            return Some(Cow::Borrowed(text));
+        }
+        let (start, end) = self.source(id)?;
+        let raw = self.text.get(start..end)?;
+        let parent = match node.style {
+            Style::Literal | Style::Folded => self.column(self.entry_start(self.origin(id))),
+            _ => 0,
+        };
+        Some(decode::scalar(raw, node.style, parent, end == self.text.len()))
+    }
+
+    /// The text of a scalar that is a string.
+    pub fn string(&self, node: NodeId) -> Option<Cow<'_, str>> {
+        if self.tag(node) == Some(Tag::String) { self.text(node) } else { None }
+    }
+
+    /// The string at the end of a path of fields.
+    pub fn string_at(&self, node: NodeId, path: &[&str]) -> Option<Cow<'_, str>> {
+        self.string(self.at(node, path)?)
+    }
+
+    /// The type of a scalar.
+    pub fn tag(&self, id: NodeId) -> Option<Tag> {
+        let node = self.node(id).filter(|node| node.kind == Kind::Scalar)?;
+        if node.has(flag::NEW | flag::CHANGED) {
+            return self.fresh.get(&id.0)?.scalar.as_ref().map(|(_, tag)| *tag);
+        }
+        if let Some(tag) =
+            self.extras.properties.get(&self.origin(id).0).and_then(|properties| properties.tag.as_deref())
+        {
+            let text = self.text(id).unwrap_or_default();
+            return Some(Tag::of_name(tag).for_text(&text));
+        }
+        if node.style != Style::Plain {
+            return Some(Tag::String);
+        }
+        let (start, end) = self.source(id)?;
+        let raw = self.text.get(start..end)?;
+        Some(if raw.contains('\n') { Tag::String } else { Tag::of_plain(raw) })
+    }
+
+    /// The node whose spans say what this one is: for an alias, what it stands for.
+    pub(super) fn origin(&self, id: NodeId) -> NodeId {
+        self.extras.aliases.get(&id.0).map_or(id, |&target| NodeId(target))
+    }
+
+    /// Where in the text a value is written.
+    fn source(&self, id: NodeId) -> Option<(usize, usize)> {
+        let node = self.node(self.origin(id))?;
+        Some((node.start as usize, node.end as usize))
+    }
+
+    /// The line that a value, or its key, starts on, counted from 1; of what is new, the line of the
+    /// collection it was added to.
+    pub fn line(&self, id: NodeId) -> usize {
+        let mut id = id;
+        while let (Some(node), Some(parent)) = (self.node(id), self.parent(id)) {
+            if !node.has(flag::NEW) {
+                break;
+            }
+            id = parent;
+        }
+        let breaks = || memchr::memchr_iter(b'\n', self.text.as_bytes()).map(index).collect();
+        let start = index(self.entry_start(id));
+        self.line_breaks.get_or_init(breaks).partition_point(|&at| at < start) + 1
+    }
+
+    /// A copy of the value and of all that is in it, without its comments and style.
+    pub fn value(&self, node: NodeId) -> Value {
+        match self.kind(node) {
+            Kind::Scalar => {
+                let text = self.text(node).unwrap_or_default().into_owned();
+                Value::Scalar(text, self.tag(node).unwrap_or(Tag::Null))
+            }
+            Kind::Sequence => Value::Sequence(self.children(node).map(|child| self.value(child)).collect()),
+            Kind::Mapping => Value::Mapping(
+                self.fields(node).map(|(key, child)| (key.into_owned(), self.value(child))).collect(),
+            ),
+        }
+    }
+
+    /// Whether two values are the same, whatever they look like and whatever the order of fields.
+    pub fn same(&self, one: NodeId, other: NodeId) -> bool {
+        match (self.kind(one), self.kind(other)) {
+            (Kind::Scalar, Kind::Scalar) if self.is_written_once(one, other) => true,
+            (Kind::Scalar, Kind::Scalar) => {
+                let tag = self.tag(one);
+                tag == self.tag(other) && (tag == Some(Tag::Null) || self.text(one) == self.text(other))
+            }
+            (Kind::Sequence, Kind::Sequence) => {
+                let mut others = self.children(other);
+                self.children(one).all(|child| others.next().is_some_and(|other| self.same(child, other)))
+                    && others.next().is_none()
+            }
+            (Kind::Mapping, Kind::Mapping) => {
+                self.len(one) == self.len(other)
+                    && self.fields(one).all(|(key, child)| {
+                        self.get(other, &key).is_some_and(|other| self.same(child, other))
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether two values are the same place in the text: an alias and its anchor, or two aliases.
+    fn is_written_once(&self, one: NodeId, other: NodeId) -> bool {
+        let unchanged = |id| self.node(id).is_some_and(|node| !node.has(flag::NEW | flag::CHANGED));
+        self.origin(one) == self.origin(other) && unchanged(one) && unchanged(other)
+    }
+
+    /// Where the field or entry that a value is in starts: at its key or dash.
+    pub(super) fn entry_start(&self, id: NodeId) -> usize {
+        let Some(node) = self.node(id) else { return 0 };
+        if node.parent == NONE {
+            return node.start as usize;
+        }
+        self.extras.entries.get(&id.0).copied().unwrap_or(node.key) as usize
+    }
+
+    /// Where the line that this position is on starts.
+    pub(super) fn line_start(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1)
+    }
+
+    /// Where the line that this position is on ends, before its line break.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+        let end = at + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let carriage_return = end > at && self.text.as_bytes().get(end - 1) == Some(&b'\r');
+        end - usize::from(carriage_return)
+    }
+
+    pub(super) fn column(&self, at: usize) -> usize {
+        at - self.line_start(at)
+    }
+}
+
+/// The fields or entries of a collection, in their order.
+#[derive(Debug, Clone)]
+pub struct Children<'d, 'a> {
+    document: &'d Document<'a>,
+    next: u32,
+}
+
+impl Iterator for Children<'_, '_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        loop {
+            let id = self.next;
+            let node = self.document.nodes.get(id as usize)?;
+            self.next = node.next;
+            if !node.has(flag::REMOVED) {
+                return Some(NodeId(id));
+            }
+        }
+    }
+}
+
+/// The fields of a mapping with their keys, in their order.
+#[derive(Debug, Clone)]
+pub struct Fields<'d, 'a>(Children<'d, 'a>);
+
+impl<'d> Iterator for Fields<'d, '_> {
+    type Item = (Cow<'d, str>, NodeId);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let child = self.0.next()?;
+        Some((self.0.document.key(child).unwrap_or_default(), child))
+    }
+}

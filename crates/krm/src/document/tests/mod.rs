@@ -1,0 +1,5 @@
+mod agreement;
+mod basics;
+mod edits;
+mod places;
+mod scalars;
