@@ -83,7 +83,10 @@ impl Finding {
                 ("namespace", &resource.namespace),
             ];
             let parts = parts.into_iter().filter(|(_, part)| !part.is_empty());
-            fields.push(("resourceRef".to_owned(), Value::strings(parts.map(|(key, part)| (key, part.clone())))));
+            fields.push((
+                "resourceRef".to_owned(),
+                Value::strings(parts.map(|(key, part)| (key, part.clone()))),
+            ));
         }
         if let Some(field) = &self.field {
             let mut parts = Vec::new();
@@ -119,7 +122,8 @@ impl std::fmt::Display for Finding {
         write!(out, "[{}]", self.severity.unwrap_or(Severity::Info).name())?;
         if let Some(resource) = &self.resource {
             let parts = [&resource.api_version, &resource.kind, &resource.namespace, &resource.name];
-            let parts: Vec<&str> = parts.into_iter().map(|part| &**part).filter(|part| !part.is_empty()).collect();
+            let parts: Vec<&str> =
+                parts.into_iter().map(|part| &**part).filter(|part| !part.is_empty()).collect();
             if !parts.is_empty() {
                 write!(out, " {}", parts.join("/"))?;
             }

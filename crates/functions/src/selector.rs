@@ -63,7 +63,10 @@ impl Selector {
             && same(&self.kind, &resource.kind)
             && same(&self.name, &resource.name)
             && same(&self.namespace, &resource.namespace)
-            && self.labels.iter().all(|(key, value)| list.label(item, key).is_some_and(|label| label == *value))
+            && self
+                .labels
+                .iter()
+                .all(|(key, value)| list.label(item, key).is_some_and(|label| label == *value))
             && self
                 .annotations
                 .iter()
