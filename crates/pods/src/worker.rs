@@ -52,6 +52,8 @@ const LATEST: u64 = 253_402_300_799;
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// How often metrics and people are told at most.
 const TELL: Duration = Duration::from_millis(250);
+/// The revision of pods whose Service is missing: no function's pods are to be like that.
+const WITHOUT_SERVICE: &str = "without its Service";
 
 /// What the worker is told.
 #[derive(Debug)]
@@ -616,7 +618,11 @@ impl Worker {
         let state = self.cluster.template.borrow().clone();
         let settings = self.cluster.world.settings(&image);
         let own_version = sighting.template_version.as_deref().unwrap_or_default();
-        let revision = revision(own_version, sighting.settings_version.as_deref().unwrap_or_default());
+        let revision = if self.is_without_service(sighting) {
+            WITHOUT_SERVICE.into()
+        } else {
+            revision(own_version, sighting.settings_version.as_deref().unwrap_or_default())
+        };
         let version = match &state {
             TemplateState::Ready(template) => &*template.version,
             // Until the template is known, what is there is right.
@@ -669,8 +675,27 @@ impl Worker {
     // What is looked at now and then.
 
     fn scan(&mut self) {
+        self.mark_pods_without_service();
         self.apply(Event::Scan);
         self.sweep_services();
+    }
+
+    /// Whether a pod's Service was deleted or never made. The two are watched apart, so young pods are not judged.
+    fn is_without_service(&self, sighting: &Sighting) -> bool {
+        let oldest = SystemTime::now() - self.cluster.settings.orphan_age();
+        self.are_services_known && sighting.created < oldest && !self.services.contains_key(&sighting.id)
+    }
+
+    /// Pods that cannot be reached by their Service count as outdated: the next call starts another.
+    fn mark_pods_without_service(&mut self) {
+        let marked = self.sightings.values().filter(|sighting| {
+            self.numbers.contains_key(&sighting.uid)
+                && sighting.phase == Phase::Alive
+                && self.is_without_service(sighting)
+        });
+        for observed in marked.filter_map(|sighting| self.observed(sighting)).collect::<Vec<_>>() {
+            self.apply(Event::Seen(observed));
+        }
     }
 
     /// Services whose pods are gone, or were never made, are removed.

@@ -5,6 +5,7 @@ mod serve;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::common::Common;
@@ -211,15 +212,20 @@ impl<F: Clone> Fleet<F> {
         let Some(pod) = self.pods.get_mut(&id) else { return };
         pod.last_used = Some(common.now);
         if pod.is_ready() {
-            self.record(id, common);
+            self.record(id, Pod::record_use, common);
         }
     }
 
     /// Has it recorded until when a pod is to be kept, if that is worth it.
-    pub(crate) fn record(&mut self, id: PodId, common: &mut Common<F>) {
+    pub(crate) fn record(
+        &mut self,
+        id: PodId,
+        until: impl FnOnce(&mut Pod<F>, Duration, Moment) -> Option<Moment>,
+        common: &mut Common<F>,
+    ) {
         let Some(pod) = self.pods.get_mut(&id) else { return };
-        let Some(uid) = pod.uid.clone() else { return };
-        if let Some(keep_until) = pod.record(self.spec.time_to_live, common.now) {
+        let recorded = until(pod, self.spec.time_to_live, common.now);
+        if let (Some(keep_until), Some(uid)) = (recorded, pod.uid.clone()) {
             common.act(Action::Record { pod: id, uid, keep_until });
         }
     }

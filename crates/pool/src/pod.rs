@@ -130,6 +130,7 @@ impl<F> Pod<F> {
     /// Takes over what the cluster says.
     pub(crate) fn observe(&mut self, observed: &Observed) {
         self.created = observed.created;
+        self.revision = observed.revision.clone();
         self.seen = true;
         self.keep_until = self.keep_until.max(observed.keep_until);
     }
@@ -191,11 +192,26 @@ impl<F> Pod<F> {
         own.max(self.keep_until).unwrap_or(self.begun.saturating_add(time_to_live))
     }
 
-    /// Until when its keeping is to be recorded, if that is worth recording again.
-    pub(crate) fn record(&mut self, time_to_live: Duration, now: Moment) -> Option<Moment> {
+    /// Takes calls from now on. Answers until when its keeping is to be recorded, if that is worth it:
+    /// the time it took to start, as far as this pool saw it, is not counted as idle.
+    pub(crate) fn become_ready(&mut self, time_to_live: Duration, now: Moment) -> Option<Moment> {
+        let Stage::Starting { since } = self.stage else { return None };
+        self.stage = Stage::Ready;
+        self.trouble = None;
+        let started_in = now.saturating_sub(since);
+        let wished = self.keep_until.map_or(Moment::MAX, |until| until.saturating_add(started_in));
+        self.record(wished, time_to_live, now)
+    }
+
+    /// Until when its keeping is to be recorded after a use, if that is worth recording again.
+    pub(crate) fn record_use(&mut self, time_to_live: Duration, now: Moment) -> Option<Moment> {
+        self.record(Moment::MAX, time_to_live, now)
+    }
+
+    fn record(&mut self, wished: Moment, time_to_live: Duration, now: Moment) -> Option<Moment> {
         const AT_MOST: Duration = Duration::from_mins(1);
         let interval = (time_to_live / 4).clamp(SHORTEST_INTERVAL, AT_MOST);
-        let until = now.saturating_add(time_to_live);
+        let until = wished.min(now.saturating_add(time_to_live));
         let due = self.keep_until.is_none_or(|recorded| recorded.saturating_add(interval) <= until);
         due.then(|| *self.keep_until.insert(until))
     }

@@ -301,9 +301,17 @@ fn or_exit<'a>(stderr: &'a str, results: &str, exit: &'a str) -> &'a str {
 fn with_stderr<'a>(prefix: Piece<'a>, cause: &'a str, stderr: &'a str) -> Vec<Piece<'a>> {
     let mut pieces = vec![prefix, Piece::Start(cause)];
     if !stderr.trim().is_empty() {
-        pieces.extend([Piece::Fixed("; stderr so far: ".into()), Piece::End(stderr)]);
+        pieces.extend([Piece::Fixed(STDERR.into()), Piece::End(stderr)]);
     }
     pieces
+}
+
+/// What comes between the cause and what the function wrote.
+const STDERR: &str = "; stderr so far: ";
+
+/// What the function wrote on stderr by the message of a failure, which may come from another process of ours.
+pub fn stderr_so_far(message: &str) -> &str {
+    message.split_once(STDERR).map_or("", |(_, stderr)| stderr)
 }
 
 impl std::fmt::Display for Failure {

@@ -15,7 +15,7 @@ mod scrape;
 mod trace;
 mod verdict;
 
-pub use failure::{DOMAIN, Failure};
+pub use failure::{DOMAIN, Failure, stderr_so_far};
 pub use front::{FinishedRpc, Front, Observer, ServeOptions, serve};
 pub use health::Health;
 pub use inbound::Arrival;

@@ -240,3 +240,15 @@ fn the_outline_leaves_the_words_of_the_function_out() {
         assert_eq!(failure.outline(), expected);
     }
 }
+
+#[test]
+fn what_a_function_wrote_can_be_told_from_a_message() {
+    let told = |stderr: &str| {
+        let failure = Failure::TimedOut { image: image(), cause: "too late".into(), stderr: stderr.into() };
+        wire::stderr_so_far(&failure.to_string()).to_owned()
+    };
+    assert_eq!(told("thinking\n"), "thinking\n");
+    assert_eq!(told("a; stderr so far: b"), "a; stderr so far: b");
+    assert_eq!(told(""), "");
+    assert_eq!(wire::stderr_so_far("context deadline exceeded"), "");
+}

@@ -52,13 +52,15 @@ impl PodEvaluator {
     }
 }
 
-/// The failure of a call that took too long in its pod.
+/// The failure of a call that took too long in its pod. Of what the pod says about it, only what the function
+/// wrote is news.
 fn too_late(call: &Call, own_limit: bool, timeout: Duration, words: &str) -> Failure {
+    let stderr = wire::stderr_so_far(words).to_owned();
     if !own_limit {
-        return call.timed_out(words.to_owned());
+        return call.timed_out(stderr);
     }
-    let cause = format!("the function ran longer than its time limit allows ({timeout:?}): {words}");
-    Failure::TimedOut { image: call.asked(), cause, stderr: String::new() }
+    let cause = format!("the function ran longer than its time limit allows ({timeout:?})");
+    Failure::TimedOut { image: call.asked(), cause, stderr }
 }
 
 #[tonic::async_trait]

@@ -93,19 +93,14 @@ impl<F: Clone> Pool<F> {
 
     pub(super) fn connected(&mut self, pod: PodId) {
         self.with_pod(pod, |fleet, common| {
-            let Some(known) = fleet.pods.get_mut(&pod) else { return };
+            let Some(known) = fleet.pods.get(&pod) else { return };
             if !matches!(known.stage, Stage::Starting { .. }) {
                 return;
             }
-            known.stage = Stage::Ready;
-            known.trouble = None;
-            let recorded = known.keep_until.is_some();
             if known.is_current(&fleet.spec) {
                 fleet.backoff = None;
             }
-            if !recorded {
-                fleet.record(pod, common);
-            }
+            fleet.record(pod, Pod::become_ready, common);
         });
     }
 

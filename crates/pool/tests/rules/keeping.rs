@@ -101,6 +101,23 @@ fn a_pod_found_at_a_start_is_kept_as_long_as_is_recorded_on_it() {
 }
 
 #[test]
+fn the_time_a_pod_takes_to_start_is_not_idle_time() {
+    let mut bench = Bench::new(limits());
+    bench.respecify(|spec| spec.time_to_live = seconds(8));
+    bench.want(A, true);
+    // What the launch recorded counts from the pod's creation.
+    let keep_until = Some(bench.now + seconds(8));
+    bench.see(Observed { keep_until, ..bench.observed(A, "u1", 1) });
+    bench.now += seconds(20);
+    assert_eq!(bench.scan(), [""; 0], "it is still starting");
+    assert_eq!(bench.connected(1), ["record 1 until 1028"]);
+    bench.now += seconds(7);
+    assert_eq!(bench.scan(), [""; 0]);
+    bench.now += seconds(1);
+    assert_eq!(bench.scan(), ["delete 1 u1: Idle"]);
+}
+
+#[test]
 fn a_deletion_without_effect_is_asked_for_again() {
     let mut bench = Bench::new(limits());
     bench.want(A, true);

@@ -137,3 +137,17 @@ fn used() -> Bench {
     bench.now += seconds(10);
     bench
 }
+
+#[test]
+fn a_pod_that_is_no_longer_what_it_was_serves_until_a_newer_one_is_ready() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.start(1);
+    let changed = Observed { revision: "without its Service".into(), ..bench.observed(A, "u1", 1) };
+    assert_eq!(bench.see(changed.clone()), [""; 0]);
+    assert_eq!(bench.arrive(2, A), ["launch 2 a-2 r1", "grant 2 to 1"]);
+    assert_eq!(bench.see(changed), [""; 0], "it is replaced once");
+    bench.start(2);
+    bench.leave(1);
+    assert_eq!(bench.leave(2), ["delete 1 u1: Outdated"]);
+}
