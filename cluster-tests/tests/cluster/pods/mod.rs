@@ -4,6 +4,7 @@ mod calls;
 mod change;
 mod life;
 mod mesh;
+mod outage;
 mod registries;
 mod replicas;
 mod templates;
