@@ -252,6 +252,12 @@ impl Reader<'_> {
             self.problems.push(path.field("minReplicas").problem(cause));
             min_pods = Some(most);
         }
+        let names_none =
+            versions.iter().all(|rule| matches!(rule.versions, Versions::All | Versions::AnyTag));
+        if min_pods.is_some() && names_none {
+            let cause = "keeps no pods: without a tag or a constraint in tags there is nothing to start";
+            self.problems.push(path.field("minReplicas").problem(cause));
+        }
         PodRules {
             versions,
             time_to_live: time_to_live.and_then(GoDuration::positive),

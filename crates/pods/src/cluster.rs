@@ -120,7 +120,10 @@ impl Cluster {
             stem,
             revision: revision(template_version, &self.settings_version(settings)),
             min_pods: settings.min_pods.unwrap_or(0),
-            max_pods: settings.max_pods.unwrap_or(self.settings.max_parallel),
+            // Who asks for so many and says nothing of a limit means at least so many.
+            max_pods: settings
+                .max_pods
+                .unwrap_or_else(|| self.settings.max_parallel.max(settings.min_pods.unwrap_or(0))),
             max_queue: settings.max_queue.unwrap_or(self.settings.max_queue),
             time_to_live: settings.time_to_live.unwrap_or(self.settings.time_to_live),
         }

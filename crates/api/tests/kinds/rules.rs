@@ -120,6 +120,22 @@ fn the_empty_prefix_is_the_default_prefix_or_none_at_all() {
 }
 
 #[test]
+fn replicas_of_no_version_in_particular_are_told() {
+    for (tags, told_of) in
+        [(json!([]), true), (json!(["*"]), true), (json!(["~1"]), false), (json!(["*", "v1"]), false)]
+    {
+        let checked = check(&json!({ "image": "f", "podExecutor": { "tags": tags, "minReplicas": 2 } }));
+        let problems = told(&checked);
+        let expected = "spec.podExecutor.minReplicas: keeps no pods: without a tag";
+        assert_eq!(
+            problems.iter().any(|problem| problem.starts_with(expected)),
+            told_of,
+            "{tags} {problems:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_and_left_out_and_the_rest_stays() {
     let checked = check(&json!({
         "image": "f",

@@ -50,7 +50,7 @@ pub(crate) async fn keep_warm(runtime: Runtime, warming: Warming, mut built: wat
         done: AtomicUsize::new(0),
     });
     // A function that is not named any more needs no pod: its task ends where it is.
-    let mut tasks: HashMap<String, AbortOnDropHandle<()>> = HashMap::new();
+    let mut tasks: HashMap<(String, bool), AbortOnDropHandle<()>> = HashMap::new();
     let mut has_told_limit = false;
     loop {
         let index = built.borrow_and_update().index.clone();
@@ -67,13 +67,14 @@ pub(crate) async fn keep_warm(runtime: Runtime, warming: Warming, mut built: wat
         }
         let mut before = std::mem::take(&mut tasks);
         for warm_up in listed.into_iter().take(most) {
-            let name = warm_up.asked.to_string();
-            let task = before.remove(&name).unwrap_or_else(|| {
+            // One that is to be kept from now on may have lost its pod meanwhile.
+            let key = (warm_up.asked.to_string(), warm_up.is_kept);
+            let task = before.remove(&key).unwrap_or_else(|| {
                 progress.begun.fetch_add(1, Ordering::Relaxed);
                 let task = warm_up_one(runtime.clone(), warming.clone(), progress.clone(), warm_up.clone());
                 AbortOnDropHandle::new(tokio::spawn(task))
             });
-            tasks.insert(name, task);
+            tasks.insert(key, task);
         }
         drop(before);
         if built.changed().await.is_err() {

@@ -417,10 +417,29 @@ async fn the_loser_of_a_conflict_is_told_and_wins_when_the_other_goes() {
 async fn where_we_may_not_write_objects_are_used_all_the_same() {
     let mut f = object("f", &[]);
     let mut scene = Scene::with(&[&f, &settled("g")]).await;
-    scene.patch("f").await.refuse(403, "Forbidden", "functionconfigs \"f\" is forbidden");
+    let refusal = "functionconfigs \"f\" is forbidden: User \"u\" cannot patch resource \"functionconfigs\"";
+    scene.patch("f").await.refuse(403, "Forbidden", refusal);
     assert!(scene.serves("example.com/f:v1"));
     scene.server.expect_silence(Duration::from_secs(50)).await;
     // Rights may come later.
+    let patch = scene.patch("f").await;
+    scene.accept(patch, &mut f).await;
+    let patch = scene.patch_status("f").await;
+    scene.accept(patch, &mut f).await;
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_a_policy_protects_does_not_hold_up_others() {
+    let (mut f, mut g) = (object("f", &[]), object("g", &[]));
+    let mut scene = Scene::with(&[&f]).await;
+    let refusal = "admission webhook \"guard\" denied the request";
+    scene.patch("f").await.refuse(403, "Forbidden", refusal);
+    scene.tell("ADDED", &g).await;
+    let patch = scene.patch("g").await;
+    scene.accept(patch, &mut g).await;
+    let patch = scene.patch_status("g").await;
+    scene.accept(patch, &mut g).await;
     let patch = scene.patch("f").await;
     scene.accept(patch, &mut f).await;
     let patch = scene.patch_status("f").await;

@@ -36,7 +36,7 @@ pub(super) enum Written {
     Overtaken,
     /// There is no such object any more.
     Gone,
-    /// We may not.
+    /// We have no right to write to any.
     Forbidden(kube::Error),
     /// It did not work, for now or for ever.
     Failed(kube::Error),
@@ -97,10 +97,16 @@ impl Change {
                 400 | 422 if has_additions && status.message.contains("unknown field") => Written::Unknown,
                 409 => Written::Overtaken,
                 404 => Written::Gone,
-                403 => Written::Forbidden(kube::Error::Api(status)),
+                403 if is_about_rights(&status.message) => Written::Forbidden(kube::Error::Api(status)),
                 _ => Written::Failed(kube::Error::Api(status)),
             },
             Err(error) => Written::Failed(error),
         }
     }
+}
+
+/// Whether a refusal is by our role, and not by an admission policy or webhook, which may refuse one object and
+/// not another: authorizers say `… is forbidden: User "…" cannot patch resource "…"`.
+fn is_about_rights(message: &str) -> bool {
+    message.contains("cannot patch resource") || message.contains("cannot update resource")
 }
