@@ -8,8 +8,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build ## Build and start the service with an example function, no cluster needed
-	./target/release/function-runner --functions=target/examples/functions --config=examples/config.yaml $(FLAGS)
+run: build ## Build and start the service: built-in functions and an example, no cluster needed
+	./target/release/function-runner --builtin-functions=all --functions=target/examples/functions --config=examples/config.yaml $(FLAGS)
 
 build: ## Build the static programs into target/release
 	@scripts/build

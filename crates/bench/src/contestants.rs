@@ -1,5 +1,5 @@
-//! The three ways to run the same function: bare, through the service, and
-//! through the wrapper server.
+//! The ways to run the same function: bare, through the service as an executable
+//! or built in, and through the wrapper server.
 
 use std::{
     io::{Read, Write},
@@ -20,11 +20,12 @@ pub struct Stage {
     _functions: Functions,
 }
 
-/// One function in three ways.
+/// One function in all ways.
 #[derive(Debug)]
 pub struct Contestants {
     program: PathBuf,
     image: String,
+    builtin: String,
     service: Client,
     wrapper: Client,
     wrapper_server: Server,
@@ -33,8 +34,12 @@ pub struct Contestants {
 /// A way to run a function over gRPC.
 #[derive(Debug, Clone, Copy)]
 pub enum Served {
+    /// By the service, as a process.
     Service,
+    /// By a wrapper server, as a process.
     Wrapper,
+    /// By the service, which has the function built in.
+    Builtin,
 }
 
 impl Stage {
@@ -43,7 +48,11 @@ impl Stage {
         let offered = functions
             .iter()
             .fold(Functions::new(), |offered, name| offered.with_program(name, &binaries.join(name)));
-        let service = Server::of(binaries.join("function-runner")).flags(offered.flags()).metrics().start();
+        let service = Server::of(binaries.join("function-runner"))
+            .flags(offered.flags())
+            .flags(["--builtin-functions=all"])
+            .metrics()
+            .start();
         Self { service, binaries: binaries.to_owned(), _functions: offered }
     }
 
@@ -60,6 +69,7 @@ impl Stage {
         Contestants {
             program,
             image: format!("example.com/{function}:v1"),
+            builtin: format!("gcr.io/kpt-fn/{function}:v1"),
             service: self.service.client().await,
             wrapper: wrapper_server.client().await,
             wrapper_server,
@@ -72,14 +82,17 @@ impl Contestants {
         self.wrapper_server.process()
     }
 
-    /// All three must give the same answer before their speed is of interest.
-    pub async fn agree(&self, input: &Bytes) -> anyhow::Result<()> {
+    /// They must give the same answer before their speed is of interest.
+    pub async fn agree(&self, ways: &[Served], input: &Bytes) -> anyhow::Result<()> {
         let bare = self.bare(input)?;
-        for way in [Served::Service, Served::Wrapper] {
-            ensure!(
-                self.served(way, input.clone()).await? == bare,
-                "{way:?} gives another answer than the bare process"
-            );
+        for &way in ways {
+            let answer = self.served(way, input.clone()).await?;
+            let is_same = match way {
+                Served::Service | Served::Wrapper => answer == bare,
+                // It keeps formatting that the process does not.
+                Served::Builtin => content(&answer)? == content(&bare)?,
+            };
+            ensure!(is_same, "{way:?} gives another answer than the bare process");
         }
         Ok(())
     }
@@ -108,10 +121,17 @@ impl Contestants {
 
     /// The function through one of the servers.
     pub async fn served(&self, way: Served, input: Bytes) -> anyhow::Result<Bytes> {
-        let client = match way {
-            Served::Service => &self.service,
-            Served::Wrapper => &self.wrapper,
+        let (client, image) = match way {
+            Served::Service => (&self.service, &self.image),
+            Served::Wrapper => (&self.wrapper, &self.image),
+            Served::Builtin => (&self.service, &self.builtin),
         };
-        Ok(client.evaluate(&self.image, input, CallOptions::default()).await?.resource_list)
+        Ok(client.evaluate(image, input, CallOptions::default()).await?.resource_list)
     }
+}
+
+/// What a list says, however it is written.
+fn content(list: &[u8]) -> anyhow::Result<krm::Value> {
+    let document = krm::Document::parse_bytes(list)?;
+    Ok(document.value(document.root()))
 }

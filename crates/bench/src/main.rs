@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, ensure};
 
 use bench::{
-    contestants::{Contestants, Stage},
+    contestants::{Contestants, Served, Stage},
     input, measure, memory,
     table::{Row, Table, Target},
 };
@@ -25,6 +25,13 @@ const CALLERS: [usize; 3] = [1, 8, 32];
 const LATENCY: f64 = 1.15;
 /// And reach this much of its throughput, at eight callers.
 const THROUGHPUT: f64 = 0.9;
+
+/// A built-in function is so many times faster than the process.
+const BUILT_IN: f64 = 20.0;
+/// And takes at most this much longer for each byte of a large input than of a small one.
+const LINEAR: f64 = 1.5;
+/// Resources in a list that is nearly as large as messages may be.
+const LARGEST: usize = 9000;
 
 /// A function as most are: in Go, on the usual libraries. The targets hold for it.
 const USUAL: &str = "set-namespace";
@@ -56,6 +63,7 @@ fn main() -> anyhow::Result<()> {
     for callers in CALLERS {
         rows(&runtime, &lean, LEAN, SIZES[0], callers, &mut table)?;
     }
+    builtin_rows(&runtime, &usual, &mut table)?;
     print!("{}", table.text());
     let path = binaries.parent().unwrap_or(Path::new(".")).join("bench.json");
     std::fs::write(&path, table.json())?;
@@ -71,8 +79,10 @@ fn rows(
     callers: usize,
     table: &mut Table,
 ) -> anyhow::Result<()> {
-    let measured = measure::interleaved(runtime, contestants, &input::resource_list(resources), callers)?;
-    for (name, result) in [("service", &measured.service), ("wrapper", &measured.wrapper)] {
+    let ways = [Served::Service, Served::Wrapper];
+    let input = input::resource_list(resources);
+    let measured = measure::interleaved(runtime, contestants, ways, &input, callers)?;
+    for (name, result) in ["service", "wrapper"].into_iter().zip(&measured.served) {
         let title = format!("{function} by {name}, {size}, {callers} callers");
         let targeted = function == USUAL;
         table.push(if callers == 1 {
@@ -83,6 +93,45 @@ fn rows(
             Row::against(title, "calls/s", result.throughput(), measured.bare.throughput(), target)
         });
     }
+    Ok(())
+}
+
+/// The same function built into the service: how many times faster than the bare process, and whether its time
+/// grows as its input does.
+fn builtin_rows(
+    runtime: &tokio::runtime::Runtime,
+    usual: &Arc<Contestants>,
+    table: &mut Table,
+) -> anyhow::Result<()> {
+    for (resources, size) in SIZES {
+        let input = input::resource_list(resources);
+        let measured = measure::interleaved(runtime, usual, [Served::Builtin], &input, 1)?;
+        let [builtin] = &measured.served;
+        let per_second = |median_ms: f64| 1e3 / median_ms;
+        table.push(Row::against(
+            format!("{USUAL} built in, {size}, 1 caller"),
+            "calls/s",
+            per_second(builtin.median_ms()),
+            per_second(measured.bare.median_ms()),
+            Some(Target::AtLeast(BUILT_IN)),
+        ));
+    }
+    let [small, large] = [100, LARGEST].map(input::resource_list);
+    let mut per_megabyte = [f64::NAN; 2];
+    for (input, result) in [&small, &large].into_iter().zip(&mut per_megabyte) {
+        let measured = measure::alone(runtime, usual, Served::Builtin, input, 25)?;
+        #[allow(clippy::cast_precision_loss, reason = "a few megabytes")]
+        let megabytes = input.len() as f64 / 1e6;
+        *result = measured.median_ms() / megabytes;
+    }
+    let [small, large] = per_megabyte;
+    table.push(Row::against(
+        format!("{USUAL} built in, a MB of 5.9 MB against 64 KB"),
+        "ms median",
+        large,
+        small,
+        Some(Target::AtMost(LINEAR)),
+    ));
     Ok(())
 }
 

@@ -26,6 +26,8 @@ pub struct Result {
 }
 
 impl Result {
+    const NONE: Self = Self { durations: Vec::new(), elapsed: Duration::ZERO };
+
     fn add(&mut self, round: Self) {
         self.durations.extend(round.durations);
         self.elapsed += round.elapsed;
@@ -44,28 +46,42 @@ impl Result {
 }
 
 /// All contestants in the same conditions.
-#[derive(Debug, Default)]
-pub struct Measured {
+#[derive(Debug)]
+pub struct Measured<const WAYS: usize> {
     pub bare: Result,
-    pub service: Result,
-    pub wrapper: Result,
+    /// In the order they were asked for.
+    pub served: [Result; WAYS],
 }
 
-pub fn interleaved(
+/// Measures these ways and the bare process.
+pub fn interleaved<const WAYS: usize>(
     runtime: &Runtime,
     contestants: &Arc<Contestants>,
+    ways: [Served; WAYS],
     input: &Bytes,
     callers: usize,
-) -> anyhow::Result<Measured> {
-    runtime.block_on(contestants.agree(input))?;
+) -> anyhow::Result<Measured<WAYS>> {
+    runtime.block_on(contestants.agree(&ways, input))?;
     let (calls, rounds) = plan(contestants, input, callers)?;
-    let mut measured = Measured::default();
+    let mut measured = Measured { bare: Result::NONE, served: [const { Result::NONE }; WAYS] };
     for _ in 0..rounds {
         measured.bare.add(bare_round(contestants, input, callers, calls)?);
-        measured.service.add(served_round(runtime, contestants, Served::Service, input, callers, calls)?);
-        measured.wrapper.add(served_round(runtime, contestants, Served::Wrapper, input, callers, calls)?);
+        for (way, result) in ways.into_iter().zip(&mut measured.served) {
+            result.add(served_round(runtime, contestants, way, input, callers, calls)?);
+        }
     }
     Ok(measured)
+}
+
+/// Measures one way alone.
+pub fn alone(
+    runtime: &Runtime,
+    contestants: &Arc<Contestants>,
+    way: Served,
+    input: &Bytes,
+    calls: usize,
+) -> anyhow::Result<Result> {
+    served_round(runtime, contestants, way, input, 1, calls)
 }
 
 /// How many calls a round has, and how many rounds there are.

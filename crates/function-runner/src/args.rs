@@ -52,6 +52,14 @@ pub(crate) const LOG_FORMAT: Flag<&'static str> =
 
 pub(crate) const DISABLE_RUNTIMES: Flag<Vec<String>> =
     Flag::list("disable-runtimes", &[], &["exec", "pod"], "Runtimes not to use, separated by commas.");
+pub(crate) const BUILTIN_FUNCTIONS: Flag<&'static str> = Flag::choice(
+    "builtin-functions",
+    "auto",
+    &["off", "configured", "all", "auto"],
+    "Functions that need no image: those that the goExecutor of a FunctionConfig lists, or besides them all \
+     under the names of the catalog. auto means all where neither a cluster nor any configuration is given, else \
+     configured.",
+);
 pub(crate) const DEFAULT_IMAGE_PREFIX: Flag<String> = Flag::text(
     "default-image-prefix",
     "ghcr.io/kptdev/krm-functions-catalog",
@@ -92,7 +100,7 @@ pub(crate) const MAX_CONCURRENT_EXECUTIONS: Flag<usize> = Flag::integer(
     "max-concurrent-executions",
     0,
     0..=100_000,
-    "Executables running at once; 0 means twice the processor cores.",
+    "Executables running at once, and programs of starlark; 0 means twice the processor cores.",
 );
 pub(crate) const MAX_QUEUED_EXECUTIONS: Flag<usize> = Flag::integer(
     "max-queued-executions",
@@ -249,6 +257,7 @@ const LOGGING_GROUP: Group = Group { heading: "Logging", flags: &[LOG_LEVEL.spec
 const CHOOSING_GROUP: Group = Group {
     heading: "Choosing how a function runs",
     flags: &[
+        BUILTIN_FUNCTIONS.spec(),
         DISABLE_RUNTIMES.spec(),
         DEFAULT_IMAGE_PREFIX.spec(),
         ALLOWED_IMAGES.spec(),
@@ -304,8 +313,8 @@ const PRIVATE_REGISTRIES_GROUP: Group = Group {
 /// The service itself.
 pub static SERVER: Command = Command {
     name: "function-runner",
-    usage: "[flags]   or: function-runner eval|explain|pods|validate --help",
-    summary: "Evaluates KRM functions for Porch over gRPC, as local executables or in pods.",
+    usage: "[flags]   or: function-runner functions|doc|eval|explain|pods|validate --help",
+    summary: "Evaluates KRM functions for Porch over gRPC: built-in ones, local executables, images in pods.",
     groups: &[
         SERVING_GROUP,
         LOGGING_GROUP,
@@ -332,6 +341,7 @@ pub static EVAL: Command = Command {
                 MAX_REQUEST_BODY_SIZE.spec(),
                 DEFAULT_IMAGE_PREFIX.spec(),
                 ALLOWED_IMAGES.spec(),
+                BUILTIN_FUNCTIONS.spec(),
                 FUNCTION_CONFIGS.spec(),
                 LOG_LEVEL.spec(),
                 LOG_FORMAT.spec(),
@@ -339,6 +349,31 @@ pub static EVAL: Command = Command {
         },
         EXEC_GROUP,
     ],
+};
+
+/// `function-runner functions`. It takes all flags of the service, so that its command line can be repeated.
+pub static FUNCTIONS_COMMAND: Command = Command {
+    name: "function-runner functions",
+    usage: "[flags]",
+    summary: "Lists what a service with these flags can run, and by which executor. Runs nothing.",
+    groups: &[
+        Group { heading: "How it is listed", flags: &[OUTPUT.spec()] },
+        CHOOSING_GROUP,
+        EXEC_GROUP,
+        REGISTRIES_GROUP,
+        PRIVATE_REGISTRIES_GROUP,
+        POD_GROUP,
+        SERVING_GROUP,
+        LOGGING_GROUP,
+    ],
+};
+
+/// `function-runner doc`.
+pub static DOC: Command = Command {
+    name: "function-runner doc",
+    usage: "NAME",
+    summary: "Shows what a built-in function does, what its functionConfig may say, and an example of one.",
+    groups: &[],
 };
 
 /// `function-runner pods`.

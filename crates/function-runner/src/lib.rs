@@ -4,6 +4,7 @@
 //! Everything else is state beside that road.
 
 pub mod args;
+pub mod builtin;
 pub mod cli;
 pub mod evaluate;
 pub mod images;

@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    function_runner::cli::main(std::env::args_os().skip(1))
+    function_runner::cli::main(std::env::args_os())
 }

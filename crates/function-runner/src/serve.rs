@@ -11,13 +11,17 @@ use tracing::{info, warn};
 use wire::{Front, Health, ServeOptions};
 
 use crate::{
-    evaluate::{Chain, ExecEvaluator, ExecLimits},
+    builtin::Offered,
+    evaluate::{BuiltinEvaluator, Chain, ExecEvaluator, ProcessLimits, Processes},
     images::Images,
     pods::{self, PodList},
     policy::Policy,
     routing::{FileFollower, FileSettings, Look, Routing, Terms, check_executable, objects::ObjectFollower},
     service::Service,
-    settings::{Cluster, ExecSettings, FunctionConfigSettings, PodSettings, Serving, Settings},
+    settings::{
+        BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, PodSettings, ProcessSettings,
+        Serving, Settings,
+    },
     shutdown::{self, Ending, Phases},
     telemetry::{self, Telemetry},
     version,
@@ -38,6 +42,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         default_image_prefix,
         registries,
         function_configs,
+        builtin,
+        processes,
         exec,
         pod,
     } = settings;
@@ -48,7 +54,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let metrics = telemetry.metrics();
 
     let FunctionConfigSettings { folder, cluster, namespace } = function_configs;
-    let (routing, files) = start_routing(&policy.default_prefix, exec.as_ref(), pod.as_ref(), folder)?;
+    let prefix = &policy.default_prefix;
+    let (routing, files) = start_routing(prefix, builtin.offered, exec.as_ref(), pod.as_ref(), folder)?;
     let reloads = metrics.clone();
     tokio::spawn(files.follow(move |look| match look {
         Look::Same => {}
@@ -56,13 +63,10 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         Look::Kept => reloads.config_reloaded(false),
     }));
 
-    let mut chain = Chain::default();
-    let mut supervisor = None;
-    if let Some(exec) = &exec {
-        let runtime = start_exec(exec, routing.clone(), serving.max_message)?;
-        metrics.observe_queue(runtime.evaluator.queue());
-        chain = chain.with(runtime.evaluator);
-        supervisor = Some(runtime.supervisor);
+    let (mut chain, processes) =
+        start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message)?;
+    if let Some(processes) = &processes {
+        metrics.observe_queue(processes.queue());
     }
     let pod_metrics = metrics.pods();
     let counted = pod_metrics.clone();
@@ -82,10 +86,10 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }
     let mut pods = None;
     match (&pod, client) {
-        (None, _) => info!("the pod runtime is disabled: images without an executable are answered NotFound"),
+        (None, _) => info!("the pod runtime is disabled: all other images are answered NotFound"),
         (Some(_), None) => info!(
             "no cluster is configured (--kubeconfig, KUBECONFIG or an in-cluster account): \
-             running without the pod runtime, images without an executable are answered NotFound"
+             running without the pod runtime, all other images are answered NotFound"
         ),
         (Some(pod), Some(client)) => {
             let images = Arc::new(Images::new(&registries)?);
@@ -123,7 +127,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         Ending::Forced => {
             // At once, but not without the functions: nobody would end them after us.
             abandon.cancel();
-            await_last_processes(supervisor.as_ref()).await;
+            await_last_processes(processes.as_ref()).await;
             return Ok(ExitCode::FAILURE);
         }
         Ending::ByItself => {
@@ -131,22 +135,23 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
             anyhow::bail!("the server ended by itself");
         }
     }
-    await_last_processes(supervisor.as_ref()).await;
+    await_last_processes(processes.as_ref()).await;
     telemetry.flush().await;
     info!("ended");
     Ok(ExitCode::SUCCESS)
 }
 
 /// Waits until no process of any call is left, within reason.
-async fn await_last_processes(supervisor: Option<&Supervisor>) {
-    if let Some(supervisor) = supervisor {
-        let _ = tokio::time::timeout(LAST_PROCESSES, supervisor.idle()).await;
+pub(crate) async fn await_last_processes(processes: Option<&Processes>) {
+    if let Some(processes) = processes {
+        let _ = tokio::time::timeout(LAST_PROCESSES, processes.supervisor().idle()).await;
     }
 }
 
 /// The configuration of files, and what keeps it in step with them.
 pub(crate) fn start_routing(
     default_prefix: &str,
+    builtins: Offered,
     exec: Option<&ExecSettings>,
     pod: Option<&PodSettings>,
     function_configs: Option<PathBuf>,
@@ -155,6 +160,7 @@ pub(crate) fn start_routing(
     let pod = pod.filter(|pod| pod.cluster != Cluster::None);
     let functions = exec.map(|exec| std::path::absolute(&exec.functions)).transpose();
     let routing = Routing::new(Terms {
+        builtins,
         functions: functions.context("the current folder is gone")?,
         pods: pod.is_some(),
         default_prefix: default_prefix.to_owned(),
@@ -182,37 +188,48 @@ pub(crate) async fn connect(
     access.client(Arc::new(count)).await.map(Some)
 }
 
-/// The exec runtime.
-pub(crate) struct ExecRuntime {
-    pub(crate) evaluator: ExecEvaluator,
-    pub(crate) supervisor: Supervisor,
+/// The evaluators of this machine in their order, and what runs processes for them.
+pub(crate) fn start_local(
+    builtin: &BuiltinSettings,
+    processes: &ProcessSettings,
+    is_exec_enabled: bool,
+    routing: &Routing,
+    max_message: usize,
+) -> anyhow::Result<(Chain, Option<Processes>)> {
+    let BuiltinSettings { offered, reason, cores } = builtin;
+    info!(%offered, reason, "built-in functions");
+    let has_builtins = *offered != Offered::Off;
+    let max_output = max_message.saturating_sub(wire::ENVELOPE);
+    let needed = (is_exec_enabled || has_builtins).then(|| start_processes(processes, max_output));
+    let processes = match needed {
+        Some(Err(cause)) if !is_exec_enabled => {
+            warn!("{cause:#}: the built-in function starlark, which needs a process, is not offered");
+            None
+        }
+        needed => needed.transpose()?,
+    };
+    let mut chain = Chain::default();
+    if has_builtins {
+        chain = chain.with(BuiltinEvaluator::new(routing.clone(), *cores, max_output, processes.clone()));
+    }
+    if let Some(processes) = processes.clone().filter(|_| is_exec_enabled) {
+        chain = chain.with(ExecEvaluator::new(routing.clone(), processes));
+    }
+    Ok((chain, processes))
 }
 
-/// Starts the exec runtime.
-pub(crate) fn start_exec(
-    exec: &ExecSettings,
-    routing: Routing,
-    max_message: usize,
-) -> anyhow::Result<ExecRuntime> {
-    let ExecSettings {
-        functions: _,
-        config: _,
-        config_required: _,
-        timeout,
-        max_concurrent,
-        max_queued,
-        inherited,
-    } = exec;
+/// Starts what runs functions as processes.
+fn start_processes(settings: &ProcessSettings, max_output: usize) -> anyhow::Result<Processes> {
+    let ProcessSettings { timeout, max_concurrent, max_queued, inherited } = settings;
     let supervisor = Supervisor::start().context("cannot supervise function processes")?;
     let scratch = Scratch::find(Scratch::candidates()).context("functions need a private folder each")?;
-    let limits = ExecLimits {
+    let limits = ProcessLimits {
         timeout: *timeout,
-        max_output: max_message.saturating_sub(wire::ENVELOPE),
+        max_output,
         max_concurrent: *max_concurrent,
         max_queued: *max_queued,
     };
-    let evaluator = ExecEvaluator::new(routing, supervisor.clone(), scratch, limits, inherited);
-    Ok(ExecRuntime { evaluator, supervisor })
+    Ok(Processes::new(supervisor, scratch, limits, inherited))
 }
 
 /// The one method of reflection.

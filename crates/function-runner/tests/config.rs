@@ -12,8 +12,9 @@ use std::{
 };
 
 use common::{EMPTY, runner, within_patience};
-use function_runner::routing::{
-    ConfigFile, FileFollower, FileSettings, Look, Routing, StartError, Terms, check_executable,
+use function_runner::{
+    builtin::Offered,
+    routing::{ConfigFile, FileFollower, FileSettings, Look, Routing, StartError, Terms, check_executable},
 };
 use proptest::prelude::*;
 use registry::Reference;
@@ -267,6 +268,7 @@ fn the_follower_tells_what_became_of_the_file() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("config.yaml");
     let routing = Routing::new(Terms {
+        builtins: Offered::Off,
         functions: Some(folder.path().to_owned()),
         pods: false,
         default_prefix: String::new(),

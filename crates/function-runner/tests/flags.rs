@@ -16,6 +16,7 @@ use common::PROGRAM;
 use flags::{Mistakes, Outcome};
 use function_runner::{
     args,
+    builtin::Offered,
     settings::{Cluster, Settings, Surroundings},
 };
 use proptest::prelude::*;
@@ -62,6 +63,8 @@ fn text(bytes: &[u8]) -> &str {
 /// Name, the default as the settings hold it, another value, and that one as the settings hold it.
 const VALUED: &[(&str, &str, &str, &str)] = &[
     ("port", "port: 9445", "8445", "port: 8445"),
+    ("builtin-functions", "offered: All", "off", "offered: Off"),
+    ("builtin-functions", "offered: All", "configured", "offered: Configured"),
     ("disable-runtimes", "exec: Some(", "exec", "exec: None"),
     ("disable-runtimes", "pod: Some(", "exec, pod", "pod: None"),
     ("log-level", "level: 2", "5", "level: 5"),
@@ -180,6 +183,48 @@ fn every_flag_of_the_tables_is_covered_here() {
             || SWITCHES.iter().any(|(covered, ..)| *covered == name)
             || name == "version";
         assert!(known, "--{name} has no row in this test");
+    }
+}
+
+#[test]
+fn built_in_functions_are_all_offered_where_nothing_is_configured() {
+    const CACHE: &str = "/pod-cache-config/pod-cache-config.yaml";
+    const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    let wrapper = ("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1");
+    let decided = |arguments: &[&str], variables: &[(&str, &str)], files: &[&str]| {
+        let settings = read_on(&Around { variables, files }, arguments).unwrap();
+        (settings.builtin.offered, settings.builtin.reason)
+    };
+    let reason = "neither a cluster nor any configuration is given";
+    assert_eq!(decided(&[], &[wrapper], &["/kube"]), (Offered::All, reason.to_owned()));
+    let host = ("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+    let kubeconfig = ("KUBECONFIG", "/kube");
+    for (arguments, variables, files, reason) in [
+        (&["--kubeconfig=/kube"][..], &[wrapper][..], &["/kube"][..], "a cluster is configured"),
+        (&[], &[wrapper, kubeconfig], &[], "a cluster is configured"),
+        (&["--disable-runtimes=pod"], &[kubeconfig], &[], "a cluster is configured"),
+        (&[], &[wrapper, host], &[ACCOUNT], "a cluster is configured"),
+        (&["--function-configs=/d"], &[], &[], "--function-configs is given"),
+        (&["--config=./config.yaml"], &[], &[], "--config is given"),
+        (&[], &[], &["./config.yaml"], "./config.yaml is there"),
+        (&[], &[], &[CACHE], "/pod-cache-config/pod-cache-config.yaml is there"),
+        (&["--pod-cache-config=/p"], &[], &["/p"], "/p is there"),
+    ] {
+        assert_eq!(decided(arguments, variables, files), (Offered::Configured, reason.to_owned()));
+        for (word, offered) in
+            [("off", Offered::Off), ("configured", Offered::Configured), ("all", Offered::All)]
+        {
+            let flag = format!("--builtin-functions={word}");
+            let decided = decided(&[arguments, &[&*flag]].concat(), variables, files);
+            assert_eq!(decided, (offered, "--builtin-functions says so".to_owned()));
+        }
+    }
+    for hostile in
+        ["", "ALL", "automatic", "true", "off,all", "configured ", "\u{1b}[31m", &"x".repeat(10_000)]
+    {
+        let told = read(&[&format!("--builtin-functions={hostile}")]).unwrap_err().to_string();
+        assert!(told.contains("must be one of off, configured, all, auto") && told.len() < 1000, "{told}");
+        assert!(!told.contains('\u{1b}'), "{told:?}");
     }
 }
 
@@ -340,7 +385,8 @@ fn an_unknown_command_names_those_there_are() {
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
     assert!(
-        told.contains("evaluate: no such command") && told.contains("eval, explain, pods, validate, version"),
+        told.contains("evaluate: no such command")
+            && told.contains("doc, eval, explain, functions, pods, validate, version"),
         "{told}"
     );
 }

@@ -25,7 +25,12 @@ impl Copies {
     }
 
     /// Makes a value what is given. What is the same already stays as it is written.
-    pub(crate) fn set(&mut self, document: &mut Document<'_>, node: NodeId, value: Value) -> Result<(), String> {
+    pub(crate) fn set(
+        &mut self,
+        document: &mut Document<'_>,
+        node: NodeId,
+        value: Value,
+    ) -> Result<(), String> {
         self.count(&value, depth(document, node))?;
         document.set(node, value);
         Ok(())
@@ -64,7 +69,10 @@ impl Copies {
     fn spend(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.left.checked_sub(bytes + COST);
         self.left = left.ok_or_else(|| {
-            format!("more than {} MiB would be copied; use smaller values or fewer places", MAXIMUM_COPIED >> 20)
+            format!(
+                "more than {} MiB would be copied; use smaller values or fewer places",
+                MAXIMUM_COPIED >> 20
+            )
         })?;
         Ok(())
     }

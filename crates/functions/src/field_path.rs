@@ -26,7 +26,11 @@ enum Part {
     Index(usize),
     Every,
     /// What an entry must match is an expression where fields are written, and a text where one is read.
-    Entry { key: String, value: String, pattern: Result<Pattern, String> },
+    Entry {
+        key: String,
+        value: String,
+        pattern: Result<Pattern, String>,
+    },
 }
 
 /// What a path leads to.

@@ -51,7 +51,8 @@ impl LabelSelector {
                 return Err(format!("found '{first}', expected: {expected}"));
             }
             let requirement = requirement(first, &mut tokens);
-            requirements.push(requirement.map_err(|problem| format!("unable to parse requirement: {problem}"))?);
+            requirements
+                .push(requirement.map_err(|problem| format!("unable to parse requirement: {problem}"))?);
             match tokens.next() {
                 "" => break,
                 "," => expected = "identifier after ','",
@@ -160,7 +161,8 @@ mod tests {
     use super::*;
 
     fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
-        let labels = |key: &str| labels.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+        let labels =
+            |key: &str| labels.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
         LabelSelector::parse(selector).unwrap().matches(labels)
     }
 
@@ -188,9 +190,17 @@ mod tests {
         ] {
             assert!(matches(selector, &labels), "{selector}");
         }
-        for selector in
-            ["missing", "app=db", "app!=web", "tier in (back)", "tier notin (front)", "!app", "count>7", "app>1", "app="]
-        {
+        for selector in [
+            "missing",
+            "app=db",
+            "app!=web",
+            "tier in (back)",
+            "tier notin (front)",
+            "!app",
+            "count>7",
+            "app>1",
+            "app=",
+        ] {
             assert!(!matches(selector, &labels), "{selector}");
         }
     }

@@ -11,6 +11,13 @@ const LONGEST: usize = 4096;
 
 /// What is done on a walk. Paths are as in `spec.containers[0].image`.
 pub(crate) trait Visitor {
+    /// Whether aliases are visited. The catalog's functions pass them by, and they follow their anchor; here
+    /// they are values of their own, and stay aliases if what is set in the anchor is set in them, too. So
+    /// whoever sets values visits them, and whoever sets comments, or only looks, does not.
+    fn visits_aliases(&self) -> bool {
+        false
+    }
+
     /// A list that is the value of a field. The lists of a mapping come before all else in it.
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String>;
 
@@ -33,6 +40,11 @@ fn visit(
     node: NodeId,
     path: &mut String,
 ) -> Result<(), String> {
+    let visits_aliases = visitor.visits_aliases();
+    let passes_by = |list: &ResourceList<'_>, node: NodeId| list.is_alias(node) && !visits_aliases;
+    if passes_by(list, node) {
+        return Ok(());
+    }
     let length = path.len();
     match list.kind(node) {
         Kind::Scalar => visitor.scalar(list, node, path)?,
@@ -49,7 +61,7 @@ fn visit(
         Kind::Mapping => {
             let fields: Vec<NodeId> = list.children(node).collect();
             for &field in &fields {
-                if list.is_sequence(field) {
+                if list.is_sequence(field) && !passes_by(list, field) {
                     push_key(list, field, path);
                     visitor.sequence(list, field, path)?;
                     path.truncate(length);

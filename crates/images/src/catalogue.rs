@@ -23,6 +23,23 @@ const NONROOT: Owner = Owner(10001, 10001);
 /// Both layouts, relative to the root of the image.
 const PLACES: [&str; 2] = ["home/nonroot/", ""];
 
+/// The built-in functions of the service: linked under one of these names, it is that function.
+pub const FUNCTIONS: [&str; 13] = [
+    "apply-replacements",
+    "apply-setters",
+    "create-setters",
+    "ensure-name-substring",
+    "list-setters",
+    "remove-local-config-resources",
+    "search-replace",
+    "set-annotations",
+    "set-image",
+    "set-labels",
+    "set-namespace",
+    "starlark",
+    "upsert-resource",
+];
+
 const PASSWD: &str = "root:x:0:0:root:/:/nonexistent\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/nonexistent\n\
                       nonroot:x:10001:10001:nonroot:/home/nonroot:/nonexistent\n";
@@ -171,14 +188,17 @@ fn base(roots: Vec<u8>) -> Layer {
         .file("etc/ssl/certs/ca-certificates.crt", roots)
 }
 
-/// The service, and no functions.
+/// The service, and its built-in functions as executables where configurations look for them.
 fn runner(base: &Layer, programs: &Programs) -> Layer {
+    let service = &programs.function_runner.bytes;
     PLACES.iter().fold(base.above("the service"), |layer, place| {
-        layer
-            .program(&format!("{place}server"), &programs.function_runner.bytes)
+        let layer = layer
+            .program(&format!("{place}server"), service)
             .program(&format!("{place}grpc-health-probe"), &programs.wrapper_server.bytes)
-            .file(&format!("{place}config.yaml"), NO_FUNCTIONS.as_bytes())
-            .folder(&format!("{place}functions"), 0o755, Owner(0, 0))
+            .file(&format!("{place}config.yaml"), NO_FUNCTIONS.as_bytes());
+        FUNCTIONS
+            .iter()
+            .fold(layer, |layer, name| layer.program(&format!("{place}functions/{name}"), service))
     })
 }
 

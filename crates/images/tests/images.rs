@@ -11,7 +11,8 @@ use std::{
 };
 
 use common::{digests, stand_in, stand_ins};
-use images::{layer, time::Timestamp};
+use function_runner::builtin;
+use images::{catalogue::FUNCTIONS, layer, time::Timestamp};
 use serde_json::Value;
 
 fn json(path: &Path) -> Value {
@@ -132,11 +133,15 @@ fn the_files_are_where_all_generations_of_manifests_look() {
     let rootfs = order.rootfs.unwrap();
     for name in ["function-runner", "function-runner-example"] {
         let root = rootfs.join(name);
-        assert_one_program(&root, &["home/nonroot/server", "server"], "function-runner");
+        let mut services = vec!["home/nonroot/server".to_owned(), "server".to_owned()];
+        for place in ["home/nonroot/functions", "functions"] {
+            services.extend(FUNCTIONS.iter().map(|function| format!("{place}/{function}")));
+        }
+        let services: Vec<&str> = services.iter().map(String::as_str).collect();
+        assert_one_program(&root, &services, "function-runner");
         let probes = ["home/nonroot/grpc-health-probe", "grpc-health-probe"];
         assert_one_program(&root, &probes, "wrapper-server");
         for place in ["home/nonroot", ""] {
-            assert!(root.join(place).join("functions").is_dir());
             let config = fs::read_to_string(root.join(place).join("config.yaml")).unwrap();
             assert_eq!(config.contains("example.com/set-owner:v1"), name.ends_with("-example"));
         }
@@ -152,6 +157,12 @@ fn the_files_are_where_all_generations_of_manifests_look() {
     ];
     assert_one_program(&rootfs.join("wrapper-server"), &tools, "wrapper-server");
     assert_one_program(&rootfs.join("set-owner"), &["set-owner"], "set-owner");
+}
+
+#[test]
+fn the_service_offers_every_function_it_has_as_an_executable() {
+    let names: Vec<_> = builtin::all().iter().map(builtin::Builtin::name).collect();
+    assert_eq!(names, FUNCTIONS);
 }
 
 #[test]

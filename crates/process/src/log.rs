@@ -9,6 +9,13 @@ pub struct Log {
     cut: u64,
 }
 
+/// A log of which nothing was cut.
+impl From<Bytes> for Log {
+    fn from(kept: Bytes) -> Self {
+        Self { kept, cut: 0 }
+    }
+}
+
 impl Log {
     /// The kept bytes, without a note of what was cut.
     pub fn kept(&self) -> &Bytes {

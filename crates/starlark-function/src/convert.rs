@@ -1,6 +1,7 @@
 //! Values of YAML as values of Starlark, and back.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use krm::{Tag, Value};
 use starlark::values::dict::{AllocDict, DictRef};
@@ -14,6 +15,9 @@ const MAXIMUM_DEPTH: usize = 480;
 
 /// As much as a program can write, in bytes.
 const MAXIMUM_SIZE: usize = 256 << 20;
+
+/// As many steps as are shown of where a value is.
+const SHOWN_STEPS: usize = 20;
 
 /// What a scalar means to a program.
 #[derive(Debug, PartialEq)]
@@ -41,8 +45,10 @@ impl<'s> Meaning<'s> {
         match self {
             Self::None => value.is_none(),
             Self::Boolean(truth) => value.unpack_bool() == Some(*truth),
-            Self::Integer(number) => value.get_type() == "int" && value.to_str() == number.to_string(),
-            Self::Float(number) => unpack_float(value).is_some_and(|other| other.to_bits() == number.to_bits()),
+            Self::Integer(number) => unpack_integer(value) == Some(*number),
+            Self::Float(number) => {
+                unpack_float(value).is_some_and(|other| other.to_bits() == number.to_bits())
+            }
             Self::Text(text) => value.unpack_str() == Some(text),
         }
     }
@@ -77,7 +83,20 @@ fn float(text: &str) -> Option<f64> {
 }
 
 fn unpack_float(value: StarlarkValue<'_>) -> Option<f64> {
-    if value.get_type() == "float" { UnpackFloat::unpack_value(value).ok().flatten().map(|float| float.0) } else { None }
+    if value.get_type() == "float" {
+        UnpackFloat::unpack_value(value).ok().flatten().map(|float| float.0)
+    } else {
+        None
+    }
+}
+
+/// The integer that a value is, if it has at most 64 bits.
+fn unpack_integer(value: StarlarkValue<'_>) -> Option<i128> {
+    if value.get_type() != "int" {
+        return None;
+    }
+    let signed = i64::unpack_value(value).ok().flatten().map(i128::from);
+    signed.or_else(|| u64::unpack_value(value).ok().flatten().map(i128::from))
 }
 
 /// The value that a program sees.
@@ -94,10 +113,43 @@ pub(crate) fn to_starlark<'v>(value: &Value, heap: Heap<'v>) -> StarlarkValue<'v
             Meaning::Float(number) => heap.alloc(number),
             Meaning::Text(text) => heap.alloc(text),
         },
-        Value::Sequence(entries) => heap.alloc(AllocList(entries.iter().map(|entry| to_starlark(entry, heap)))),
+        Value::Sequence(entries) => {
+            heap.alloc(AllocList(entries.iter().map(|entry| to_starlark(entry, heap))))
+        }
         Value::Mapping(fields) => {
             heap.alloc(AllocDict(fields.iter().map(|(key, field)| (&**key, to_starlark(field, heap)))))
         }
+    }
+}
+
+/// Why a value cannot be written, and which part of it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    cause: String,
+    /// Where it is, the last step first.
+    path: Vec<String>,
+}
+
+impl Refusal {
+    fn new(cause: impl Into<String>) -> Self {
+        Self { cause: cause.into(), path: Vec::new() }
+    }
+
+    /// The same, said of what the value is in.
+    pub(crate) fn within(mut self, step: impl Into<String>) -> Self {
+        self.path.push(step.into());
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in self.path.iter().rev().take(SHOWN_STEPS) {
+            out.write_str(step)?;
+        }
+        out.write_str(if self.path.len() > SHOWN_STEPS { "..." } else { "" })?;
+        out.write_str(if self.path.is_empty() { "" } else { ": " })?;
+        out.write_str(&self.cause)
     }
 }
 
@@ -114,13 +166,20 @@ impl Writer {
 
     /// The value in YAML. Where it means what was there before, it is what was there before: a number may be
     /// written in many ways.
-    pub(crate) fn write(&mut self, value: StarlarkValue<'_>, old: Option<&Value>) -> Result<Value, String> {
+    pub(crate) fn write(&mut self, value: StarlarkValue<'_>, old: Option<&Value>) -> Result<Value, Refusal> {
         self.convert(value, old, 0)
     }
 
-    fn convert(&mut self, value: StarlarkValue<'_>, old: Option<&Value>, depth: usize) -> Result<Value, String> {
+    fn convert(
+        &mut self,
+        value: StarlarkValue<'_>,
+        old: Option<&Value>,
+        depth: usize,
+    ) -> Result<Value, Refusal> {
         if depth > MAXIMUM_DEPTH {
-            return Err(format!("values are nested more than {MAXIMUM_DEPTH} levels deep, or in themselves"));
+            return Err(Refusal::new(format!(
+                "values are nested more than {MAXIMUM_DEPTH} levels deep, or in themselves"
+            )));
         }
         if let Some(Value::Scalar(text, tag)) = old
             && Meaning::of(text, *tag).is(value)
@@ -140,10 +199,21 @@ impl Writer {
         let scalar = match value.get_type() {
             "NoneType" => Value::null(),
             "bool" => value.to_bool().into(),
-            "int" => Value::plain(value.to_str()),
-            "float" => Value::plain(unpack_float(value).map(show_float).unwrap_or_default()),
+            "int" => match unpack_integer(value) {
+                Some(number) => Value::plain(number.to_string()),
+                None => {
+                    return Err(Refusal::new("an integer of more than 64 bits cannot be part of a resource"));
+                }
+            },
+            // YAML could say it, but JSON cannot, and every resource is sent as JSON in the end.
+            "float" => match unpack_float(value).filter(|number| number.is_finite()) {
+                Some(number) => Value::plain(show_float(number)),
+                None => return Err(Refusal::new(format!("the number {value} cannot be part of a resource"))),
+            },
             "string" => Value::string(value.unpack_str().unwrap_or_default()),
-            other => return Err(format!("a value of type {other} cannot be part of a resource")),
+            other => {
+                return Err(Refusal::new(format!("a value of type {other} cannot be part of a resource")));
+            }
         };
         self.spend(scalar.text().unwrap_or_default().len())?;
         Ok(scalar)
@@ -154,7 +224,7 @@ impl Writer {
         entries: &[StarlarkValue<'_>],
         old: Option<&Value>,
         depth: usize,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, Refusal> {
         self.spend(0)?;
         let old = match old {
             Some(Value::Sequence(old)) => &**old,
@@ -168,11 +238,14 @@ impl Writer {
         let first_after = entries.len() - after;
         let of_old = |at: usize| if at < first_after { at } else { at + old.len() - entries.len() };
         let entries = entries.iter().enumerate();
-        let converted = entries.map(|(at, entry)| self.convert(*entry, old.get(of_old(at)), depth + 1));
+        let converted = entries.map(|(at, entry)| {
+            let entry = self.convert(*entry, old.get(of_old(at)), depth + 1);
+            entry.map_err(|refusal| refusal.within(format!("[{at}]")))
+        });
         Ok(Value::Sequence(converted.collect::<Result<_, _>>()?))
     }
 
-    fn mapping(&mut self, dict: &DictRef<'_>, old: Option<&Value>, depth: usize) -> Result<Value, String> {
+    fn mapping(&mut self, dict: &DictRef<'_>, old: Option<&Value>, depth: usize) -> Result<Value, Refusal> {
         self.spend(0)?;
         let old: HashMap<&str, &Value> = match old {
             Some(Value::Mapping(old)) => old.iter().map(|(key, value)| (&**key, value)).collect(),
@@ -181,23 +254,28 @@ impl Writer {
         let mut fields = Vec::with_capacity(dict.len());
         for (key, value) in dict.iter() {
             let key = key.unpack_str().ok_or_else(|| {
-                format!("the keys of a resource must be strings, but one is {} of type {}", key.to_repr(), key.get_type())
+                let found = key.get_type();
+                Refusal::new(format!("the keys of a resource must be strings, but one is of type {found}"))
             })?;
             self.spend(key.len())?;
-            fields.push((key.to_owned(), self.convert(value, old.get(key).copied(), depth + 1)?));
+            let field = self.convert(value, old.get(key).copied(), depth + 1);
+            fields.push((key.to_owned(), field.map_err(|refusal| refusal.within(format!("[{key:?}]")))?));
         }
         Ok(Value::Mapping(fields))
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+    fn spend(&mut self, bytes: usize) -> Result<(), Refusal> {
         let left = self.left.checked_sub(bytes + 64);
-        self.left = left.ok_or_else(|| format!("the resources have become larger than {} MiB", MAXIMUM_SIZE >> 20))?;
+        self.left = left.ok_or_else(|| {
+            let most = MAXIMUM_SIZE >> 20;
+            Refusal::new(format!("what the program wants written is larger than {most} MiB"))
+        })?;
         Ok(())
     }
 }
 
 /// The value in YAML, with the fields in the order of their keys.
-pub(crate) fn sorted(value: StarlarkValue<'_>) -> Result<Value, String> {
+pub(crate) fn sorted(value: StarlarkValue<'_>) -> Result<Value, Refusal> {
     fn sort(value: &mut Value) {
         match value {
             Value::Scalar(..) => {}
@@ -227,19 +305,15 @@ fn is_same(value: StarlarkValue<'_>, old: &Value, depth: usize) -> bool {
         }),
         Value::Mapping(old) => DictRef::from_value(value).is_some_and(|dict| {
             dict.len() == old.len()
-                && old.iter().all(|(key, old)| dict.get_str(key).is_some_and(|value| is_same(value, old, depth + 1)))
+                && old
+                    .iter()
+                    .all(|(key, old)| dict.get_str(key).is_some_and(|value| is_same(value, old, depth + 1)))
         }),
     }
 }
 
-/// A number as Go's YAML library writes it.
+/// A number, which is finite, as Go's YAML library writes it.
 fn show_float(number: f64) -> String {
-    if number.is_nan() {
-        return ".nan".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { ".inf".to_owned() } else { "-.inf".to_owned() };
-    }
     let scientific = format!("{number:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or_default();
@@ -257,8 +331,17 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_yaml_writes_them() {
-        for (text, number) in [("7", 7), ("-7", -7), ("+7", 7), ("0x1F", 31), ("014", 12), ("0o14", 12), ("0b11", 3), ("1_000", 1000), ("0", 0)]
-        {
+        for (text, number) in [
+            ("7", 7),
+            ("-7", -7),
+            ("+7", 7),
+            ("0x1F", 31),
+            ("014", 12),
+            ("0o14", 12),
+            ("0b11", 3),
+            ("1_000", 1000),
+            ("0", 0),
+        ] {
             assert_eq!(integer(text), Some(number), "{text}");
         }
         assert_eq!(integer("18446744073709551615"), Some(i128::from(u64::MAX)));
@@ -278,7 +361,6 @@ mod tests {
             (1e21, "1e+21"),
             (1.5e-7, "1.5e-07"),
             (-2.5, "-2.5"),
-            (f64::INFINITY, ".inf"),
         ] {
             assert_eq!(show_float(number), text);
         }

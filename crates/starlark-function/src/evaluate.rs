@@ -1,5 +1,6 @@
 //! Runs a program.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::thread;
 
@@ -20,6 +21,7 @@ use crate::configuration::Program;
 use crate::convert::{Writer, to_starlark};
 use crate::items::Item;
 use crate::modules::Modules;
+use crate::nesting::{MAXIMUM_NESTING, too_deep};
 use crate::while_loops::{Rewritten, rewrite};
 
 /// What the program's own values may take.
@@ -28,6 +30,9 @@ const MAXIMUM_HEAP: usize = 512 << 20;
 /// How deep functions may call each other, and the stack that is enough for it.
 const MAXIMUM_CALLS: usize = 10_000;
 const STACK: usize = 512 << 20;
+
+/// As much of an error as anybody reads, in bytes.
+const MAXIMUM_MESSAGE: usize = 8 << 10;
 
 /// As many of the first and of the last calls as are shown of those that led to an error.
 const SHOWN_CALLS: usize = 10;
@@ -59,20 +64,35 @@ pub(crate) fn evaluate(program: &Program, surroundings: &Surroundings<'_>) -> Re
     });
     match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) => Err(Failure::from("the interpreter failed; its message is on stderr".to_owned())),
+        Ok(Err(panic)) => Err(Failure::from(fault(panic.as_ref()))),
         Err(error) => Err(Failure::from(format!("cannot start a thread for the program: {error}"))),
     }
 }
 
+/// What to say of a panic of the interpreter.
+fn fault(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    match text {
+        // Said by the allocator of the program's values.
+        "out of memory" => "the program needs more memory than it may have".to_owned(),
+        other => format!("the interpreter failed: {other}"),
+    }
+}
+
 fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<Vec<Item>, Failure> {
+    if let Some((line, column)) = too_deep(&program.source) {
+        let name = &program.name;
+        return Err(Failure::from(format!(
+            "{name}:{line}:{column}: expressions are nested more than {MAXIMUM_NESTING} levels deep"
+        )));
+    }
     let rewritten = rewrite(&program.source);
     let failure = |error: &starlark::Error| describe(error, &program.name, &rewritten);
-    let dialect = Dialect {
-        enable_keyword_only_arguments: true,
-        enable_top_level_stmt: true,
-        ..Dialect::Standard
-    };
-    let ast = AstModule::parse(&program.name, rewritten.source.clone(), &dialect).map_err(|error| failure(&error))?;
+    let dialect =
+        Dialect { enable_keyword_only_arguments: true, enable_top_level_stmt: true, ..Dialect::Standard };
+    let ast = AstModule::parse(&program.name, rewritten.source.clone(), &dialect)
+        .map_err(|error| failure(&error))?;
     let extensions = [LibraryExtension::Print, LibraryExtension::SetType];
     let globals = GlobalsBuilder::extended_by(&extensions).build();
     Module::with_temp_heap(|module| {
@@ -82,6 +102,8 @@ fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<V
             let mut evaluator = Evaluator::new(&module);
             evaluator.set_loader(&Modules);
             evaluator.set_print_handler(&printer);
+            // Its recursion is as deep as the program's values are, and programs are short.
+            evaluator.disable_gc();
             let limits = evaluator
                 .set_max_callstack_size(MAXIMUM_CALLS)
                 .and_then(|()| evaluator.set_max_heap_size(MAXIMUM_HEAP));
@@ -95,7 +117,8 @@ fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<V
 /// Gives the program its `ctx`, and keeps what is in it where the program cannot replace it.
 fn set_context(module: &Module<'_>, surroundings: &Surroundings<'_>) {
     let heap = module.heap();
-    let items: Vec<StarlarkValue<'_>> = surroundings.items.iter().map(|item| to_starlark(item, heap)).collect();
+    let items: Vec<StarlarkValue<'_>> =
+        surroundings.items.iter().map(|item| to_starlark(item, heap)).collect();
     let originals = heap.alloc(AllocList(items.iter().copied()));
     let resource_list = heap.alloc(AllocDict([
         ("apiVersion", heap.alloc("config.kubernetes.io/v1")),
@@ -111,8 +134,7 @@ fn set_context(module: &Module<'_>, surroundings: &Surroundings<'_>) {
 
 fn environment<'v>(variables: &[(String, String)], heap: Heap<'v>) -> StarlarkValue<'v> {
     // Of a variable that is there twice, the last counts; a dict cannot be made of both.
-    let variables: BTreeMap<&str, &str> =
-        variables.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let variables: BTreeMap<&str, &str> = variables.iter().map(|(name, value)| (&**name, &**value)).collect();
     heap.alloc(AllocDict(variables))
 }
 
@@ -126,7 +148,9 @@ fn left_behind(module: &Module<'_>, before: &[Value]) -> Result<Vec<Item>, Strin
     let entries = ListRef::from_value(items)
         .map(ListRef::content)
         .or_else(|| TupleRef::from_value(items).map(TupleRef::content))
-        .ok_or_else(|| format!("ctx.resource_list[\"items\"] must be a list, but is of type {}", items.get_type()))?;
+        .ok_or_else(|| {
+            format!("ctx.resource_list[\"items\"] must be a list, but is of type {}", items.get_type())
+        })?;
     let origins: HashMap<_, usize> =
         originals.iter().enumerate().map(|(at, item)| (item.identity(), at)).collect();
     let mut writer = Writer::new();
@@ -138,9 +162,9 @@ fn left_behind(module: &Module<'_>, before: &[Value]) -> Result<Vec<Item>, Strin
         }
         let origin = origins.get(&entry.identity()).copied();
         let old = origin.and_then(|origin| before.get(origin));
-        let value = writer
-            .write(*entry, old)
-            .map_err(|problem| format!("ctx.resource_list[\"items\"][{at}]: {problem}"))?;
+        let value = writer.write(*entry, old).map_err(|refusal| {
+            refusal.within(format!("[{at}]")).within("ctx.resource_list[\"items\"]").to_string()
+        })?;
         left.push(Item { origin, value });
     }
     Ok(left)
@@ -148,7 +172,11 @@ fn left_behind(module: &Module<'_>, before: &[Value]) -> Result<Vec<Item>, Strin
 
 /// An error with its place in the program.
 fn describe(error: &starlark::Error, name: &str, rewritten: &Rewritten) -> Failure {
-    let text = error.without_diagnostic().to_string();
+    let mut text = error.without_diagnostic().to_string();
+    if text.len() > MAXIMUM_MESSAGE {
+        text.truncate(text.floor_char_boundary(MAXIMUM_MESSAGE));
+        text.push_str("...");
+    }
     let text = text.trim_end();
     let message = match error.span() {
         Some(span) if span.filename() == name => {
@@ -178,7 +206,13 @@ fn trace(error: &starlark::Error, name: &str, rewritten: &Rewritten) -> String {
         function = &frame.name;
     }
     // Where it happened, unless that is the call of a function that is not the program's own.
-    lines.extend(error.span().map(place).filter(|place| *place != last).map(|place| format!("  {place}: in {function}\n")));
+    lines.extend(
+        error
+            .span()
+            .map(place)
+            .filter(|place| *place != last)
+            .map(|place| format!("  {place}: in {function}\n")),
+    );
     if error.call_stack().is_empty() {
         return String::new();
     }

@@ -12,7 +12,11 @@ pub(crate) struct Item {
 }
 
 /// Makes the list what the program says. What is the same stays as it is written, also if it moves.
-pub(crate) fn write(list: &mut ResourceList<'_>, before: &[NodeId], after: Vec<Item>) -> Result<(), WrongKind> {
+pub(crate) fn write(
+    list: &mut ResourceList<'_>,
+    before: &[NodeId],
+    after: Vec<Item>,
+) -> Result<(), WrongKind> {
     let mut stays = vec![false; before.len()];
     // As long as resources are in their old order they stay in their places; all behind them are written anew.
     let mut next = Some(0);

@@ -9,7 +9,9 @@ mod convert;
 mod evaluate;
 mod items;
 mod modules;
+mod nesting;
 mod process;
+mod scan;
 mod while_loops;
 
 use functions::{FunctionConfig, Outcome, Report, ResourceList};
@@ -39,7 +41,8 @@ load() offers encoding/json.star (json), encoding/yaml.star (yaml), encoding/bas
 (hash), math.star (math), re.star (re) and krmfn.star (krmfn). bsoup.star, encoding/csv.star, geo.star,
 html.star, http.star, time.star, xlsx.star and zipfile.star can be loaded, but their functions only fail.
 
-A program may use 512 MiB of memory and call functions 10,000 levels deep.
+A program may use 512 MiB of memory, call functions 10,000 levels deep and nest expressions
+5,000 levels deep.
 ";
 
 /// A functionConfig that works.
@@ -74,7 +77,8 @@ fn transform(
     let outcome = configuration::read(config).map_err(Failure::from).and_then(|program| {
         let nodes = list.items();
         let before: Vec<krm::Value> = nodes.iter().map(|&item| list.value(item)).collect();
-        let surroundings = evaluate::Surroundings { config: config.value(), items: &before, environment, print };
+        let surroundings =
+            evaluate::Surroundings { config: config.value(), items: &before, environment, print };
         let after = evaluate::evaluate(&program, &surroundings)?;
         items::write(list, &nodes, after).map_err(|error| Failure::from(error.to_string()))
     });

@@ -2,19 +2,33 @@
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::run;
 
-/// What the process may use: the program's own memory, the deepest stack it can have, and three times the
-/// largest list.
-const MAXIMUM_MEMORY: u64 = 2 << 30;
+/// What the process may use, in kB. It is more than the interpreter's own limit, which does not count all.
+const MAXIMUM_RESIDENT: u64 = 768 << 10;
+
+/// What the process may ask for: three times as much, since what grows is copied, and the deepest stack. The
+/// interpreter cannot say anything when it gets no more, so this is only the last line of defence.
+const MAXIMUM_MEMORY: u64 = 3 << 30;
+
+/// How often the memory is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Reads a `ResourceList` from stdin, writes the changed one to stdout, and says by the exit code whether the
 /// program succeeded. The memory of the process is bounded from here on.
 pub fn main() -> ExitCode {
-    limit_memory();
+    limit(Resource::Data, MAXIMUM_MEMORY);
+    // A program that dies of this limit must not fill the disk with its memory.
+    limit(Resource::Core, 0);
+    // What a panic of the interpreter says is in the results.
+    std::panic::set_hook(Box::new(|_| {}));
+    // Where there can be no thread, the limits are still there.
+    let _ = thread::Builder::new().stack_size(64 << 10).spawn(watch_memory);
     let mut input = Vec::new();
     if let Err(error) = std::io::stdin().lock().read_to_end(&mut input) {
         print_line(&format!("failed to evaluate function: cannot read stdin: {error}"));
@@ -35,12 +49,30 @@ pub fn main() -> ExitCode {
     if outcome.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A program that asks for more memory than this ends, before it takes it from the others on the machine.
-fn limit_memory() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Data);
-    let limit = maximum.map_or(MAXIMUM_MEMORY, |maximum| maximum.min(MAXIMUM_MEMORY));
+/// Ends the process, with words that tell why, when it uses too much memory.
+fn watch_memory() {
+    while let Some(resident) = resident() {
+        if resident > MAXIMUM_RESIDENT {
+            print_line("failed to evaluate function: the program needs more memory than it may have");
+            std::process::exit(1);
+        }
+        thread::sleep(WATCH_INTERVAL);
+    }
+}
+
+/// What the process uses, in kB.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Lowers a limit of this process and all that it starts.
+fn limit(resource: Resource, most: u64) {
+    let Rlimit { maximum, .. } = getrlimit(resource);
+    let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
     // Lowering one's own limits is always allowed.
-    let _ = setrlimit(Resource::Data, Rlimit { current: Some(limit), maximum });
+    let _ = setrlimit(resource, Rlimit { current, maximum });
 }
 
 fn print_line(line: &str) {

@@ -20,10 +20,13 @@ use wire::{
 use super::{complain, in_runtime};
 use crate::{
     args,
-    evaluate::{Call, Chain, Progress},
+    evaluate::{Call, Progress},
     policy::Policy,
     serve,
-    settings::{self, ExecSettings, Logging, Machine, Surroundings},
+    settings::{
+        self, Besides, BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, Logging, Machine,
+        ProcessSettings, Surroundings,
+    },
     telemetry,
 };
 
@@ -36,6 +39,8 @@ struct Evaluation {
     limit: usize,
     policy: Policy,
     function_configs: Option<PathBuf>,
+    builtin: BuiltinSettings,
+    processes: ProcessSettings,
     exec: ExecSettings,
     logging: Logging,
 }
@@ -55,6 +60,14 @@ pub(super) fn main(flags: Flags) -> Result<ExitCode, Mistakes> {
 fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
     flags.refuse_arguments();
     let timeout = settings::not_negative(&mut flags, &args::TIMEOUT);
+    let exec = settings::read_exec(&flags);
+    // No cluster is asked here.
+    let function_configs = FunctionConfigSettings {
+        folder: settings::read_folder(&flags),
+        cluster: Cluster::None,
+        namespace: String::new(),
+    };
+    let besides = Besides { function_configs: &function_configs, exec: &exec, pod_cache: None };
     let evaluation = Evaluation {
         image: flags.get(&args::IMAGE),
         address: flags.get(&args::ADDRESS),
@@ -64,8 +77,10 @@ fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
             default_prefix: settings::read_prefix(&mut flags),
             allowed: settings::read_allowed(&mut flags),
         },
-        function_configs: settings::read_folder(&flags),
-        exec: settings::read_exec(&mut flags, &Machine),
+        builtin: settings::read_builtin(&flags, &besides, &Machine),
+        processes: settings::read_processes(&mut flags, &Machine),
+        function_configs: function_configs.folder,
+        exec,
         logging: Logging {
             // A person wants the answer; warnings and worse are told beside it.
             level: if flags.given(&args::LOG_LEVEL) { flags.get(&args::LOG_LEVEL) } else { 1 },
@@ -73,7 +88,7 @@ fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
         },
     };
     if evaluation.image.is_empty() {
-        flags.reject(&args::IMAGE, "name the function to run, such as --image=example.com/set-owner:v1");
+        flags.reject(&args::IMAGE, "name the function to run, such as --image=set-namespace");
     }
     flags.finish(evaluation)
 }
@@ -151,15 +166,16 @@ impl Evaluation {
             Ok(asked) => asked,
             Err(failure) => return Ok(Err(failure.into())),
         };
-        let prefix = &self.policy.default_prefix;
-        let (routing, _) = serve::start_routing(prefix, Some(&self.exec), None, self.function_configs)?;
-        let runtime = serve::start_exec(&self.exec, routing, self.limit)?;
-        let chain = Chain::default().with(runtime.evaluator);
+        let Self { policy, function_configs, builtin, processes, exec, limit, .. } = self;
+        let prefix = &policy.default_prefix;
+        let (routing, _) =
+            serve::start_routing(prefix, builtin.offered, Some(&exec), None, function_configs)?;
+        let (chain, processes) = serve::start_local(&builtin, &processes, true, &routing, limit)?;
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let call = Call::new(asked, input, deadline, TraceContext::begin(), Progress::default());
         let result = chain.evaluate(&call).await;
         // Whatever the function left behind must not outlive us.
-        let _ = tokio::time::timeout(Duration::from_secs(2), runtime.supervisor.idle()).await;
+        serve::await_last_processes(processes.as_ref()).await;
         Ok(result.map_err(Status::from))
     }
 }

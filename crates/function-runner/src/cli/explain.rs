@@ -13,17 +13,19 @@ use wire::Failure;
 use super::{in_runtime, run, say};
 use crate::{
     args,
+    builtin::Offered,
     evaluate::Asked,
     images::Images,
     policy::Policy,
-    routing::{Index, Routing, objects::ObjectFollower},
+    routing::{BuiltinFunction, Index, Routing, objects::ObjectFollower},
     serve,
     settings::{
-        self, Cluster, ExecSettings, FunctionConfigSettings, Logging, Machine, PodSettings, Settings,
+        self, BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, Logging, Machine, PodSettings,
+        Settings,
     },
     telemetry,
 };
-use report::{Exec, Failed, Pod, Registry, Report};
+use report::{Builtin, Exec, Failed, Pod, Registry, Report};
 
 /// What is to be explained.
 #[derive(Debug)]
@@ -95,7 +97,7 @@ impl Explain {
     }
 
     async fn explain(&self) -> anyhow::Result<Report> {
-        let Settings { default_image_prefix, registries, function_configs, exec, pod, .. } = &self.settings;
+        let Settings { default_image_prefix, registries, builtin, exec, pod, .. } = &self.settings;
         let policy =
             Policy { default_prefix: default_image_prefix.clone(), allowed: registries.allowed.clone() };
         let image = Reference::parse_with_prefix(&self.image, default_image_prefix)?;
@@ -105,16 +107,16 @@ impl Explain {
             Err(Failure::ImageDenied { cause, .. }) => return Ok(Report::refused(&image, tag, cause)),
             Err(failure) => return Err(failure.into()),
         };
-        let FunctionConfigSettings { folder, .. } = function_configs;
-        let (routing, _) =
-            serve::start_routing(default_image_prefix, exec.as_ref(), pod.as_ref(), folder.clone())?;
-        let cluster = read_cluster(function_configs, &routing).await;
+        let (routing, cluster) = read_configuration(&self.settings).await?;
         let index = routing.index();
-        let exec = explain_exec(exec.as_ref(), &asked, &index);
+        let builtin = explain_builtin(builtin, &asked, &index);
+        let taken = builtin.runs.then_some("builtin");
+        let exec = explain_exec(exec.as_ref(), &asked, &index, taken);
         let images = Images::new(registries)?;
-        // Where an executable runs it, the tag is the one it was configured for.
-        let asked = exec.reference.clone().map_or(asked, Asked::from);
-        let mut pod = explain_pod(pod.as_ref(), &asked, &index, exec.runs);
+        // Where something of ours runs it, the tag is the one it was configured for.
+        let asked = builtin.reference.clone().or(exec.reference.clone()).map_or(asked, Asked::from);
+        let taken = taken.or(exec.runs.then_some("exec"));
+        let mut pod = explain_pod(pod.as_ref(), &asked, &index, taken);
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let found = images.resolve(&asked.image, asked.constraint.as_ref(), deadline).await;
         if pod.runs && found.is_err() {
@@ -129,18 +131,29 @@ impl Explain {
                 Some(prefix) => format!("it is under {prefix} of --allowed-images"),
                 None => "every image is, as --allowed-images lists none".to_owned(),
             },
-            executor: match (exec.runs, pod.runs) {
-                (true, _) => Some("exec"),
-                (false, true) => Some("pod"),
-                (false, false) => None,
-            },
+            executor: taken.or(pod.runs.then_some("pod")),
             function_configs: cluster,
+            builtin: Some(builtin),
             exec: Some(exec),
             pod: Some(pod),
             registry: found.as_ref().ok().map(|metadata| Registry::new(metadata, is_pinned)),
             registry_error: found.err().map(|failure| Failed::new(&failure)),
         })
     }
+}
+
+/// Reads all that is configured, and tells how that went in the cluster.
+pub(super) async fn read_configuration(settings: &Settings) -> anyhow::Result<(Routing, Option<String>)> {
+    let Settings { default_image_prefix, function_configs, builtin, exec, pod, .. } = settings;
+    let (routing, _) = serve::start_routing(
+        default_image_prefix,
+        builtin.offered,
+        exec.as_ref(),
+        pod.as_ref(),
+        function_configs.folder.clone(),
+    )?;
+    let cluster = read_cluster(function_configs, &routing).await;
+    Ok((routing, cluster))
 }
 
 /// Reads the FunctionConfigs of the cluster, and tells how that went.
@@ -160,8 +173,38 @@ async fn read_cluster(settings: &FunctionConfigSettings, routing: &Routing) -> O
     })
 }
 
-fn explain_exec(exec: Option<&ExecSettings>, asked: &Asked, index: &Index) -> Exec {
+fn explain_builtin(builtin: &BuiltinSettings, asked: &Asked, index: &Index) -> Builtin {
+    let Some(found) = index.builtin(&asked.image, asked.constraint.as_ref()) else {
+        let BuiltinSettings { offered, reason, .. } = builtin;
+        return Builtin::no(match offered {
+            Offered::Off => "they are turned off by --builtin-functions".to_owned(),
+            Offered::Configured => format!(
+                "no FunctionConfig lists it under goExecutor, and nothing else is offered as {reason}"
+            ),
+            Offered::All => "none has its name".to_owned(),
+        });
+    };
+    let BuiltinFunction { function, origin } = &**found.value;
+    let name = function.name();
+    Builtin {
+        runs: true,
+        reason: format!("the entry {:?} of {origin} names the built-in function {name}", found.entry),
+        entry: Some(found.entry.to_owned()),
+        function: Some(name),
+        reference: found.tag.and_then(|tag| asked.image.with_tag(tag).ok()),
+    }
+}
+
+fn explain_exec(
+    exec: Option<&ExecSettings>,
+    asked: &Asked,
+    index: &Index,
+    taken: Option<&'static str>,
+) -> Exec {
     let Some(exec) = exec else { return Exec::no("it is turned off by --disable-runtimes") };
+    if let Some(first) = taken {
+        return Exec::no(&format!("it is not asked, as {first} comes first"));
+    }
     let Some(found) = index.executable(&asked.image, asked.constraint.as_ref()) else {
         let config = exec.config.display();
         return Exec::no(&match index.executables() {
@@ -192,18 +235,18 @@ fn explain_exec(exec: Option<&ExecSettings>, asked: &Asked, index: &Index) -> Ex
     }
 }
 
-fn explain_pod(pod: Option<&PodSettings>, asked: &Asked, index: &Index, is_taken: bool) -> Pod {
+fn explain_pod(pod: Option<&PodSettings>, asked: &Asked, index: &Index, taken: Option<&'static str>) -> Pod {
     let obstacle = match pod {
         None => Some("it is turned off by --disable-runtimes"),
         Some(pod) => pod.obstacle(),
     };
-    let reason = match (obstacle, is_taken) {
+    let reason = match (obstacle, taken) {
         (Some(obstacle), _) => obstacle.to_owned(),
-        (None, true) => "it is not asked, as exec comes first".to_owned(),
-        (None, false) => match index.pod(&asked.image) {
+        (None, Some(first)) => format!("it is not asked, as {first} comes first"),
+        (None, None) => match index.pod(&asked.image) {
             Some(function) => format!("it takes every image; its pods are as {} says", function.origin),
             None => "it takes every image".to_owned(),
         },
     };
-    Pod { runs: obstacle.is_none() && !is_taken, reason }
+    Pod { runs: obstacle.is_none() && taken.is_none(), reason }
 }

@@ -1,16 +1,23 @@
 //! The command line: the service itself, and commands for people.
 
+mod doc;
 mod eval;
 mod explain;
+mod functions;
 mod pods;
+mod table;
 mod validate;
 
-use std::{ffi::OsString, io::Write, process::ExitCode};
+use std::{
+    ffi::{OsStr, OsString},
+    io::Write,
+    process::ExitCode,
+};
 
 use flags::{Command, Flags, Mistakes, Outcome};
 
 use crate::{
-    args, serve,
+    args, builtin, serve,
     settings::{Machine, Settings},
     version,
 };
@@ -18,19 +25,26 @@ use crate::{
 /// What a wrong command line ends with.
 const USAGE: u8 = 2;
 
-/// Runs the command the arguments ask for.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+/// Runs the command the arguments ask for; the first of them is the program's own name. Linked under the name of
+/// a built-in function, the program is that function and nothing else.
+pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    if let Some(function) = arguments.next().and_then(|program| builtin::of_file(&program)) {
+        return function.main();
+    }
     let mut arguments = arguments.peekable();
     let first = arguments.peek().and_then(|argument| argument.to_str());
     match first {
+        Some(builtin::AS_FUNCTION) => as_function(arguments.nth(1).as_deref()),
+        Some("doc") => run(&args::DOC, arguments.skip(1), doc::main),
         Some("eval") => run(&args::EVAL, arguments.skip(1), eval::main),
         Some("explain") => explain::main(arguments.skip(1)),
+        Some("functions") => run(&args::FUNCTIONS_COMMAND, arguments.skip(1), functions::main),
         Some("pods") => run(&args::PODS, arguments.skip(1), pods::main),
         Some("validate") => run(&args::VALIDATE, arguments.skip(1), validate::main),
         Some("version") => say(&version::line()),
         Some(word) if !word.starts_with('-') => {
             complain(&format!(
-                "function-runner {word}: no such command; there are: eval, explain, pods, validate, version, or flags alone to serve"
+                "function-runner {word}: no such command; there are: doc, eval, explain, functions, pods, validate, version, or flags alone to serve"
             ));
             ExitCode::from(USAGE)
         }
@@ -40,6 +54,17 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             }
             Settings::read(flags, &Machine).map(|settings| in_runtime(serve::run(settings)))
         }),
+    }
+}
+
+/// How a service starts its own program for a function that needs a process.
+fn as_function(name: Option<&OsStr>) -> ExitCode {
+    match name.and_then(builtin::of_file) {
+        Some(function) => function.main(),
+        None => {
+            complain("function-runner: no such built-in function");
+            ExitCode::from(USAGE)
+        }
     }
 }
 

@@ -52,26 +52,10 @@ fn json(list: &ListPodsResponse) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&value)?)
 }
 
-/// Aligned columns, as kubectl prints them.
 fn table(list: &ListPodsResponse) -> String {
-    let header = ["FUNCTION", "POD", "PHASE", "CALLS", "AGE", "KEPT FOR", "REMARKS"].map(str::to_owned);
-    let rows: Vec<[String; 7]> = std::iter::once(header).chain(list.pods.iter().map(row)).collect();
-    let mut widths = [0; 7];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            // Writing to a String does not fail.
-            let _ = write!(line, "{cell:width$}   ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let header = ["FUNCTION", "POD", "PHASE", "CALLS", "AGE", "KEPT FOR", "REMARKS"];
+    let mut text = super::table::table(header, list.pods.iter().map(row));
+    // Writing to a String does not fail.
     let _ = writeln!(text, "\n{} pods, {} calls waiting for one", list.pods.len(), list.waiting);
     text
 }

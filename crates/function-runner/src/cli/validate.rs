@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{complain, say};
 use crate::{
+    builtin::Offered,
     routing::{ConfigFile, Fault, Folder, LARGEST_FILE, Sources, Terms},
     settings,
 };
@@ -126,6 +127,7 @@ impl Validation {
     /// What one object takes from another.
     fn check_together(&mut self) {
         let terms = Terms {
+            builtins: Offered::Configured,
             functions: Some(PathBuf::from("functions")),
             pods: true,
             default_prefix: self.default_prefix.clone(),

@@ -41,8 +41,8 @@ impl Chain {
         for evaluator in &self.evaluators {
             call.progress.ask(evaluator.name());
             match evaluator.evaluate(call).await {
-                // The first to know more than "not found" is the one to believe.
-                Err(Failure::NotFound { detail: more, .. }) => detail = detail.or(more),
+                // Of several that know more than "not found", the last was configured most expressly.
+                Err(Failure::NotFound { detail: more, .. }) => detail = more.or(detail),
                 result => return result,
             }
         }

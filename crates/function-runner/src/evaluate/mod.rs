@@ -2,12 +2,14 @@
 //! serves the images it knows.
 
 mod asked;
+mod builtin;
 mod chain;
 mod exec;
 mod pod;
+mod processes;
 mod progress;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
 use registry::{Constraint, Reference};
@@ -15,9 +17,11 @@ use tokio::time::Instant;
 use wire::{Answer, Failure, TraceContext};
 
 pub use asked::Asked;
+pub use builtin::BuiltinEvaluator;
 pub use chain::Chain;
-pub use exec::{ExecEvaluator, ExecLimits};
+pub use exec::ExecEvaluator;
 pub use pod::PodEvaluator;
+pub use processes::{ProcessLimits, Processes};
 pub use progress::{Progress, Stage};
 
 /// One call of a function.
@@ -52,10 +56,13 @@ impl Call {
         Self { image, constraint, resource_list, arrived: Instant::now(), deadline, trace, progress }
     }
 
-    /// The same call, of the image its constraint was found to mean.
-    #[must_use]
-    pub fn of(&self, image: Reference) -> Self {
-        Self { image, constraint: None, ..self.clone() }
+    /// The same call, of the tag that its constraint was found to mean, if it has one.
+    fn meaning(&self, tag: Option<&str>) -> Cow<'_, Self> {
+        // The tag is one of the configuration, so it is one.
+        match tag.and_then(|tag| self.image.with_tag(tag).ok()) {
+            Some(image) => Cow::Owned(Self { image, constraint: None, ..self.clone() }),
+            None => Cow::Borrowed(self),
+        }
     }
 
     /// What is asked for, as told to people.

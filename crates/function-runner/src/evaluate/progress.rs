@@ -14,6 +14,8 @@ pub enum Stage {
     WaitingForPod,
     /// As many functions as allowed are running already.
     Queued,
+    /// As many built-in functions are running as there are processor cores.
+    WaitingForCore,
     /// The function runs.
     Running,
 }
@@ -25,6 +27,9 @@ impl Stage {
             Self::Resolving => "while asking the registry about the image",
             Self::WaitingForPod => "while waiting for a pod",
             Self::Queued => "while waiting for other functions to finish (see --max-concurrent-executions)",
+            Self::WaitingForCore => {
+                "while waiting for a processor core: other built-in functions have them all"
+            }
             Self::Running => "while the function was running",
         }
     }

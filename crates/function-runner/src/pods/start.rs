@@ -76,7 +76,7 @@ pub(crate) fn start(
             .map(|private| (private.auth_secret.clone(), private.auth_path.clone())),
     };
     let world = ServiceWorld { images: images.clone(), routing: routing.clone(), metrics: metrics.clone() };
-    info!(%cluster, namespace, "images without an executable run in pods");
+    info!(%cluster, namespace, "all other images run in pods");
     let runtime = Runtime::start(client, runtime_settings, Arc::new(world));
     metrics.observe(&runtime);
     let warming = Warming {

@@ -12,7 +12,16 @@ use pods::settings::FunctionSettings;
 use registry::{Constraint, Reference};
 
 use super::{Match, Origin, Table};
-use crate::evaluate::Asked;
+use crate::{builtin::Builtin, evaluate::Asked};
+
+/// A built-in function for some images.
+#[derive(Debug, Clone)]
+pub struct BuiltinFunction {
+    /// The function.
+    pub function: Builtin,
+    /// Who says so.
+    pub origin: Origin,
+}
 
 /// A local executable that is a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +68,8 @@ pub struct PodFunction {
 /// What sources of one rank say. An executor does not know what is not in its table.
 #[derive(Debug, Default)]
 pub struct Layer {
+    /// Built-in functions.
+    pub builtins: Table<Arc<BuiltinFunction>>,
     /// Local executables.
     pub executables: Table<Arc<Executable>>,
     /// Settings of pods.
@@ -87,8 +98,17 @@ pub struct Index {
 }
 
 impl Index {
-    /// The executable that serves an image. With a constraint, the image's highest tag is meant that is known
-    /// and meets it.
+    /// The built-in function that serves an image. With a constraint, the image's highest tag is meant that is
+    /// known and meets it.
+    pub fn builtin(
+        &self,
+        image: &Reference,
+        constraint: Option<&Constraint>,
+    ) -> Option<Match<'_, Arc<BuiltinFunction>>> {
+        self.layers.iter().find_map(|layer| layer.builtins.find(image, constraint))
+    }
+
+    /// The executable that serves an image, in the same way.
     pub fn executable(
         &self,
         image: &Reference,

@@ -1,6 +1,7 @@
 //! Which executor serves an image: sources of configuration are read into one
 //! index, and calls look images up in it.
 
+mod builtins;
 mod claim;
 mod config_file;
 mod folder;
@@ -19,11 +20,12 @@ use std::{
 use tokio::sync::watch;
 use tracing::warn;
 
+pub use builtins::every_builtin;
 pub use claim::{Claim, Place};
 pub use config_file::{ConfigFile, ConfigFileError, Fault, Problem};
 pub use folder::Folder;
 pub use follow::{FileFollower, FileSettings, Look, StartError};
-pub use index::{Executable, Index, Layer, PodFunction, WarmUp, check_executable};
+pub use index::{BuiltinFunction, Executable, Index, Layer, PodFunction, WarmUp, check_executable};
 pub use origin::Origin;
 pub use sources::{Built, Object, Reason, Sources, Terms, Verdict};
 pub use table::{Match, Table};
@@ -43,7 +45,9 @@ pub struct Routing {
 impl Routing {
     /// Nothing is configured yet.
     pub fn new(terms: Terms) -> Self {
-        Self { terms: Arc::new(terms), sources: Arc::default(), built: watch::Sender::default() }
+        let sources = Sources::default();
+        let built = watch::Sender::new(Arc::new(sources.build(&terms)));
+        Self { terms: Arc::new(terms), sources: Arc::new(Mutex::new(sources)), built }
     }
 
     /// What holds whatever is configured.

@@ -16,6 +16,8 @@ pub enum Origin {
     },
     /// A FunctionConfig of the cluster.
     Object(Arc<str>),
+    /// All built-in functions are offered.
+    EveryBuiltin,
 }
 
 impl fmt::Display for Origin {
@@ -26,6 +28,7 @@ impl fmt::Display for Origin {
                 write!(formatter, "the FunctionConfig {name:?} in {}", file.display())
             }
             Self::Object(name) => write!(formatter, "the FunctionConfig {name:?}"),
+            Self::EveryBuiltin => formatter.write_str("--builtin-functions=all"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use api::{Checked, ExecutorStatus, FunctionRules, PodRules, TagRule, TemplateOverrides, Versions};
+use api::{Checked, ExecutorStatus, FunctionRules, GoRules, PodRules, TagRule, TemplateOverrides, Versions};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pods::{
     pod_cache,
@@ -15,8 +15,14 @@ use pods::{
 };
 use registry::Reference;
 
-use super::{Claim, ConfigFile, Executable, Index, Layer, Origin, PodFunction, Table, WarmUp};
-use crate::evaluate::Asked;
+use super::{
+    BuiltinFunction, Claim, ConfigFile, Executable, Index, Layer, Origin, PodFunction, Table, WarmUp,
+    every_builtin,
+};
+use crate::{
+    builtin::{self, Offered},
+    evaluate::Asked,
+};
 
 /// What is configured now.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +51,8 @@ pub struct Object {
 /// What holds whatever is configured.
 #[derive(Debug, Clone)]
 pub struct Terms {
+    /// Which built-in functions are offered.
+    pub builtins: Offered,
     /// The folder of the executables; `None` where none are run.
     pub functions: Option<PathBuf>,
     /// Whether functions run in pods.
@@ -146,6 +154,9 @@ impl Sources {
             builder.add_pod_cache(path, entries);
         }
         layers.push(builder.layer);
+        if terms.builtins == Offered::All {
+            layers.push(Layer { builtins: every_builtin(&terms.default_prefix), ..Layer::default() });
+        }
 
         let mut known = HashSet::new();
         let mut warm_ups = builder.warm_ups;
@@ -211,9 +222,40 @@ impl Builder<'_> {
             verdict.executors.push(status);
         }
         if let Some(go) = &rules.go {
-            let message = format!("{:?} is for Porch itself to run", go.id);
-            verdict.executors.push(executor("go", Vec::new(), Some(message)));
+            let (tags, message) = self.add_builtin(origin, rules, go, verdict);
+            verdict.executors.push(executor("go", tags, message));
         }
+    }
+
+    /// The tags that a built-in function serves, and why it serves none. A function that is not built in is no
+    /// mistake of the object: Porch itself may have it.
+    fn add_builtin(
+        &mut self,
+        origin: &Origin,
+        rules: &FunctionRules,
+        go: &GoRules,
+        verdict: &mut Verdict,
+    ) -> (Vec<String>, Option<String>) {
+        if self.terms.builtins == Offered::Off {
+            return (Vec::new(), Some("built-in functions are turned off".to_owned()));
+        }
+        let Some(function) = builtin::find(&go.id) else {
+            let id = go.id.chars().take(100).collect::<String>();
+            let message = format!("no function {id:?} is built in: other executors serve it");
+            return (Vec::new(), Some(message));
+        };
+        let value = Arc::new(BuiltinFunction { function, origin: origin.clone() });
+        let won = lay_claims(
+            &mut self.layer.builtins,
+            rules,
+            &go.versions,
+            &value,
+            |first| &first.origin,
+            |lost| {
+                verdict.problems.push((Reason::Conflict, format!("spec.goExecutor.tags: {lost}")));
+            },
+        );
+        (texts(&won), None)
     }
 
     fn add_pod(

@@ -67,6 +67,14 @@ impl<T> Table<T> {
         )
     }
 
+    /// All claims as they were written and what they lead to, by their texts.
+    pub fn entries(&self) -> Vec<(&str, &T)> {
+        let under = self.names.values().flatten().map(|(_, claims)| claims);
+        let mut entries: Vec<_> = self.repositories.values().chain(under).flat_map(Claims::entries).collect();
+        entries.sort_by_key(|(text, _)| *text);
+        entries
+    }
+
     /// How many claims there are.
     pub fn len(&self) -> usize {
         self.count
@@ -149,6 +157,13 @@ impl<T> Claims<T> {
                 Ok(())
             }
         }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&str, &T)> {
+        let Self { tags, digests, constraints, any_tag, all } = self;
+        let constraints = constraints.iter().map(|(_, entry)| entry);
+        let entries = tags.values().chain(digests.values()).chain(constraints).chain(any_tag).chain(all);
+        entries.map(|entry| (entry.text.as_str(), &entry.value))
     }
 
     fn find(&self, image: &Reference) -> Option<Match<'_, T>> {
@@ -273,6 +288,19 @@ mod tests {
         }
         assert_eq!(meeting(&table, "example.com/f", "~7"), Some((1, None)));
         assert_eq!(meeting(&table, "example.com/f", "~1"), Some((0, Some("v1"))));
+    }
+
+    #[test]
+    fn all_claims_are_listed_as_they_were_written() {
+        let digest = format!("example.com/f@sha256:{}", "a".repeat(64));
+        let mut texts =
+            ["example.com/g:v1", "example.com/f:v1", "example.com/f:~2", "example.com/f:*", &digest];
+        let mut table = table(&texts);
+        table.add(&Claim::named("n", None, "", &Versions::All), 5).unwrap();
+        let listed: Vec<_> = table.entries().into_iter().map(|(text, _)| text).collect();
+        texts.sort_unstable();
+        assert_eq!(listed[..5], texts);
+        assert_eq!(listed[5..], ["…/n"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The settings of the service: flags and environment, checked as a whole.
 
+mod builtin;
 mod pods;
 mod registries;
 mod telemetry;
@@ -13,10 +14,12 @@ use std::{
 use flags::{Flag, Flags, GoDuration, Mistake, Mistakes};
 use registry::Reference;
 
+pub use builtin::BuiltinSettings;
 pub use pods::{Cluster, PodAddress, PodSettings};
 pub use registries::{PrivateRegistries, RegistrySettings};
 pub use telemetry::{MetricsExporter, Protocol, TelemetrySettings, TracesExporter};
 
+pub(crate) use builtin::{Besides, read as read_builtin};
 pub(crate) use registries::read_allowed;
 
 use crate::args;
@@ -36,6 +39,10 @@ pub struct Settings {
     pub registries: RegistrySettings,
     /// FunctionConfigs.
     pub function_configs: FunctionConfigSettings,
+    /// The built-in functions.
+    pub builtin: BuiltinSettings,
+    /// Functions as processes, whoever runs them.
+    pub processes: ProcessSettings,
     /// The exec runtime, unless disabled.
     pub exec: Option<ExecSettings>,
     /// The pod runtime, unless disabled.
@@ -87,9 +94,14 @@ pub struct ExecSettings {
     pub config: PathBuf,
     /// Whether that file was asked for, so that it must be there.
     pub config_required: bool,
+}
+
+/// Functions as processes.
+#[derive(Debug, Clone)]
+pub struct ProcessSettings {
     /// The longest run.
     pub timeout: Duration,
-    /// Executables running at once.
+    /// Functions running at once.
     pub max_concurrent: NonZeroUsize,
     /// Calls waiting.
     pub max_queued: usize,
@@ -149,13 +161,16 @@ impl Settings {
         let is_enabled = |runtime: &str| !disabled.iter().any(|name| name == runtime);
         let serving = read_serving(flags);
         let telemetry = telemetry::read(flags, around);
-        let exec = read_exec(flags, around);
+        let exec = read_exec(flags);
         let pod = pods::read(flags, around);
         let function_configs = FunctionConfigSettings {
             folder: read_folder(flags),
             cluster: pod.cluster.clone(),
             namespace: pod.namespace.clone(),
         };
+        let pod_cache = Some(pod.cache_config.as_path());
+        let besides = Besides { function_configs: &function_configs, exec: &exec, pod_cache };
+        let builtin = read_builtin(flags, &besides, around);
         Self {
             serving,
             logging: read_logging(flags),
@@ -163,6 +178,8 @@ impl Settings {
             default_image_prefix: read_prefix(flags),
             registries: registries::read(flags, around),
             function_configs,
+            builtin,
+            processes: read_processes(flags, around),
             exec: is_enabled("exec").then_some(exec),
             pod: is_enabled("pod").then_some(pod),
         }
@@ -191,17 +208,22 @@ pub(crate) fn read_folder(flags: &Flags) -> Option<PathBuf> {
     Some(flags.get(&args::FUNCTION_CONFIGS)).filter(|folder| !folder.as_os_str().is_empty())
 }
 
-pub(crate) fn read_exec(flags: &mut Flags, around: &dyn Surroundings) -> ExecSettings {
+pub(crate) fn read_exec(flags: &Flags) -> ExecSettings {
+    ExecSettings {
+        functions: flags.get(&args::FUNCTIONS),
+        config: flags.get(&args::CONFIG),
+        config_required: flags.given(&args::CONFIG),
+    }
+}
+
+pub(crate) fn read_processes(flags: &mut Flags, around: &dyn Surroundings) -> ProcessSettings {
     let max_concurrent = NonZeroUsize::new(flags.get(&args::MAX_CONCURRENT_EXECUTIONS))
         .unwrap_or_else(|| around.cores().saturating_mul(const { NonZeroUsize::new(2).unwrap() }));
     let inherited = flags.get(&args::EXEC_ENV);
     if let Some(odd) = inherited.iter().find(|name| name.contains(['=', '\0'])) {
         flags.reject(&args::EXEC_ENV, format!("must be names only, without values; {odd:?} is none"));
     }
-    ExecSettings {
-        functions: flags.get(&args::FUNCTIONS),
-        config: flags.get(&args::CONFIG),
-        config_required: flags.given(&args::CONFIG),
+    ProcessSettings {
         timeout: positive(flags, &args::FUNCTION_TIMEOUT),
         max_concurrent,
         max_queued: flags.get(&args::MAX_QUEUED_EXECUTIONS),

@@ -3,7 +3,10 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use api::File;
-use function_runner::routing::{ConfigFile, Reason, Sources, Terms};
+use function_runner::{
+    builtin::Offered,
+    routing::{Built, ConfigFile, Reason, Sources, Terms},
+};
 use pods::pod_cache;
 use registry::Reference;
 use serde_json::json;
@@ -203,7 +206,7 @@ fn runtimes_that_are_turned_off_are_not_configured() {
         "image": "f", "podExecutor": { "tags": ["v1"], "minReplicas": 1 },
         "binaryExecutor": { "path": "f", "tags": ["v1"] }, "goExecutor": { "tags": ["v1"] },
     });
-    let off = Terms { functions: None, pods: false, ..terms() };
+    let off = Terms { builtins: Offered::Off, functions: None, pods: false, ..terms() };
     let built = sources([("f", object(1, &spec))]).build(&off);
     assert_eq!((executable(&built, "example.com/f:v1"), pod(&built, "example.com/f:v1")), (None, None));
     assert!(built.index.warm_ups.is_empty() && built.warnings.is_empty());
@@ -214,9 +217,69 @@ fn runtimes_that_are_turned_off_are_not_configured() {
         [
             "the exec runtime is turned off",
             "the pod runtime is turned off",
-            "\"f\" is for Porch itself to run"
+            "built-in functions are turned off"
         ]
     );
+}
+
+/// The built-in function that serves an image.
+fn builtin(built: &Built, image: &str) -> Option<&'static str> {
+    let found = built.index.builtin(&Reference::parse(image).unwrap(), None)?;
+    Some(found.value.function.name())
+}
+
+#[test]
+fn built_in_functions_serve_what_objects_list() {
+    let spec = |id: Option<&str>, tags: &[&str]| json!({ "image": "set-namespace", "prefixes": ["", "example.com"], "goExecutor": { "id": id, "tags": tags } });
+    let digest = format!("sha256:{}", "a".repeat(64));
+    let sources = sources([
+        ("first", object(1, &spec(None, &["v0.4", "~0.5", &digest]))),
+        ("second", object(2, &spec(Some("set-labels"), &["v0.4", "v0.6"]))),
+        (
+            "strange",
+            object(3, &json!({ "image": "f", "goExecutor": { "id": "cluster-scanner", "tags": ["v1"] } })),
+        ),
+        (
+            "renamed",
+            object(4, &json!({ "image": "our-owner", "goExecutor": { "id": "starlark", "tags": ["*"] } })),
+        ),
+    ]);
+    let built = sources.build(&terms());
+    for (image, name) in [
+        ("example.com/set-namespace:v0.4", Some("set-namespace")),
+        ("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.5.7", Some("set-namespace")),
+        (&*format!("example.com/set-namespace@{digest}"), Some("set-namespace")),
+        ("example.com/set-namespace:v0.6", Some("set-labels")),
+        ("example.com/set-namespace:v0.7", None),
+        ("example.org/set-namespace:v0.4", None),
+        ("gcr.io/kpt-fn/set-namespace:v0.4", None),
+        ("example.com/f:v1", None),
+        ("anywhere.example/our-owner:latest", Some("starlark")),
+    ] {
+        assert_eq!(builtin(&built, image), name, "{image}");
+    }
+    // Who has no such function is told, and is not at fault.
+    assert_eq!(built.verdicts["strange"].problems, []);
+    assert_eq!(
+        built.verdicts["strange"].executors[0].message.as_deref(),
+        Some("no function \"cluster-scanner\" is built in: other executors serve it")
+    );
+    assert_eq!(built.verdicts["first"].executors[0].tags.as_ref().unwrap().len(), 3);
+    assert_eq!(built.verdicts["second"].executors[0].tags.as_deref(), Some(&["v0.6".to_owned()][..]));
+    let (reason, conflict) = &built.verdicts["second"].problems[0];
+    assert_eq!(*reason, Reason::Conflict);
+    assert!(
+        conflict.starts_with("spec.goExecutor.tags: the FunctionConfig \"first\" configures"),
+        "{conflict}"
+    );
+
+    let all = sources.build(&Terms { builtins: Offered::All, ..terms() });
+    assert_eq!(builtin(&all, "example.com/set-namespace:v0.6"), Some("set-labels"), "objects win");
+    assert_eq!(builtin(&all, &format!("{PREFIX}/set-namespace:v0.6")), Some("set-labels"), "objects win");
+    assert_eq!(builtin(&all, "gcr.io/kpt-fn/set-namespace:v9"), Some("set-namespace"));
+    let off = sources.build(&Terms { builtins: Offered::Off, ..terms() });
+    assert_eq!(builtin(&off, "example.com/set-namespace:v0.4"), None);
+    assert_eq!(off.warnings, Vec::<String>::new());
 }
 
 #[test]

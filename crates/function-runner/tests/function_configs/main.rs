@@ -19,7 +19,10 @@ mod validate;
 use std::{path::PathBuf, sync::Arc};
 
 use api::FunctionRules;
-use function_runner::routing::{Built, Object, Sources, Terms};
+use function_runner::{
+    builtin::Offered,
+    routing::{Built, Object, Sources, Terms},
+};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use registry::Reference;
 use serde_json::Value;
@@ -29,6 +32,7 @@ const PREFIX: &str = "ghcr.io/kptdev/krm-functions-catalog";
 /// Executables are in /functions; those that are called "missing" are missing.
 fn terms() -> Terms {
     Terms {
+        builtins: Offered::Configured,
         functions: Some(PathBuf::from("/functions")),
         pods: true,
         default_prefix: PREFIX.to_owned(),

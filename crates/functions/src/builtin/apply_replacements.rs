@@ -79,7 +79,9 @@ fn apply(list: &mut ResourceList<'_>, replacements: &[Replacement]) -> Result<()
     let comparisons = replacements.iter().map(|replacement| replacement.targets.len() + 1).sum::<usize>();
     if comparisons.saturating_mul(items.len()) > MAXIMUM_COMPARISONS {
         let count = items.len();
-        return Err(format!("{comparisons} sources and targets are too many to look for in {count} resources"));
+        return Err(format!(
+            "{comparisons} sources and targets are too many to look for in {count} resources"
+        ));
     }
     let mut copies = Copies::new();
     for Replacement { source, targets } in replacements {
@@ -96,7 +98,12 @@ fn apply(list: &mut ResourceList<'_>, replacements: &[Replacement]) -> Result<()
     Ok(())
 }
 
-fn selects(target: &Target, list: &ResourceList<'_>, item: NodeId, resource: &Resource) -> Result<bool, String> {
+fn selects(
+    target: &Target,
+    list: &ResourceList<'_>,
+    item: NodeId,
+    resource: &Resource,
+) -> Result<bool, String> {
     let in_metadata = |part: &str, key: &str| text_at(list, item, &["metadata", part, key]);
     let has_marks = |selector: &Selector| {
         selector.annotations.matches(|key| in_metadata("annotations", key))
@@ -125,7 +132,9 @@ struct Copied {
 impl Copied {
     fn of(list: &ResourceList<'_>, source: &Source, items: &[(NodeId, Resource)]) -> Result<Self, String> {
         let field = match source {
-            Source::Value(text) => return Ok(Self { value: Value::plain(text), from: None, is_string: false }),
+            Source::Value(text) => {
+                return Ok(Self { value: Value::plain(text), from: None, is_string: false });
+            }
             Source::Field(field) => field,
         };
         let mut matching = items.iter().filter(|(_, resource)| field.names(resource));
@@ -147,9 +156,10 @@ impl Copied {
             return Ok(Self { value: list.value(node), from: Some(node), is_string });
         }
         let whole = text(list, node).ok_or("delimiter option can only be used with scalar nodes")?;
-        let part = usize::try_from(options.index).ok().and_then(|index| whole.split(&*options.delimiter).nth(index));
         let part =
-            part.ok_or_else(|| format!("options.index {} is out of bounds for value {whole}", options.index))?;
+            usize::try_from(options.index).ok().and_then(|index| whole.split(&*options.delimiter).nth(index));
+        let part = part
+            .ok_or_else(|| format!("options.index {} is out of bounds for value {whole}", options.index))?;
         let value = if is_string { Value::string(part) } else { Value::plain(part) };
         Ok(Self { value, from: None, is_string })
     }
@@ -175,7 +185,8 @@ impl Copied {
             };
             let found = path.visit(list, item, create, &mut set);
             let what = if create.is_some() { "find or create" } else { "find" };
-            let missing = || format!("unable to {what} field {} in replacement target", go::quoted(path.as_str()));
+            let missing =
+                || format!("unable to {what} field {} in replacement target", go::quoted(path.as_str()));
             match (found, refused) {
                 (Ok(0), _) => return Err(missing()),
                 (Ok(_), _) => {}

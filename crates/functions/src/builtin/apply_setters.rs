@@ -92,6 +92,10 @@ struct Setter {
 }
 
 impl Visitor for Setter {
+    fn visits_aliases(&self) -> bool {
+        true
+    }
+
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
         let Some(text) = pattern_text(list, node).filter(|text| self.concerns(&Pattern::parse(text))) else {
             return Ok(());

@@ -150,15 +150,19 @@ fn additional_fields(config: &FunctionConfig) -> Result<Vec<FieldSpec>, String> 
     }
     match new.or(old) {
         None => Ok(Vec::new()),
-        Some(value) => FieldSpec::list_from(value).map_err(|problem| format!("additionalNameFields: {problem}")),
+        Some(value) => {
+            FieldSpec::list_from(value).map_err(|problem| format!("additionalNameFields: {problem}"))
+        }
     }
 }
 
 fn ensure(list: &mut ResourceList<'_>, wanted: &Wanted) -> Result<(), String> {
-    let mut resources = resources(list).map_err(|problem| format!("failed to convert items to resource map: {problem}"))?;
+    let mut resources =
+        resources(list).map_err(|problem| format!("failed to convert items to resource map: {problem}"))?;
     rename(list, &mut resources, wanted)
         .map_err(|problem| format!("failed to transform name substring: {problem}"))?;
-    references::fix(list, &resources).map_err(|problem| format!("failed to fix name back reference: {problem}"))
+    references::fix(list, &resources)
+        .map_err(|problem| format!("failed to fix name back reference: {problem}"))
 }
 
 /// All resources; an error if one has no name, or if there are two with the same.
@@ -201,10 +205,13 @@ fn keeps_its_name(resource: &Resource) -> bool {
 fn rename(list: &mut ResourceList<'_>, resources: &mut [Named], wanted: &Wanted) -> Result<(), String> {
     let known: HashSet<[String; 3]> = resources
         .iter()
-        .map(|Named { resource, .. }| [resource.group().to_owned(), resource.kind.clone(), resource.name.clone()])
+        .map(|Named { resource, .. }| {
+            [resource.group().to_owned(), resource.kind.clone(), resource.name.clone()]
+        })
         .collect();
     for named in resources.iter_mut().filter(|named| !keeps_its_name(&named.resource)) {
-        if let Some(new_name) = wanted.change(&named.resource.name).filter(|_| !named.resource.name.is_empty())
+        if let Some(new_name) =
+            wanted.change(&named.resource.name).filter(|_| !named.resource.name.is_empty())
             && let Some(name) = list.at(named.item, &["metadata", "name"])
         {
             list.set(name, &*new_name);
@@ -242,7 +249,12 @@ fn rename_field(
 }
 
 /// Changes the name in the annotation that says which resource must be there first.
-fn update_dependency(list: &mut ResourceList<'_>, item: NodeId, known: &HashSet<[String; 3]>, wanted: &Wanted) {
+fn update_dependency(
+    list: &mut ResourceList<'_>,
+    item: NodeId,
+    known: &HashSet<[String; 3]>,
+    wanted: &Wanted,
+) {
     let Some(annotation) = list.at(item, &["metadata", "annotations", DEPENDS_ON]) else { return };
     let Some(dependency) = text(list, annotation) else { return };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');

@@ -206,6 +206,10 @@ impl Search {
 }
 
 impl Visitor for Search {
+    fn visits_aliases(&self) -> bool {
+        !self.put_value.is_empty() && self.put_comment.is_empty()
+    }
+
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
         let Some(fields) = self.fields.as_mut().filter(|_| !self.put_comment.is_empty()) else {
             return Ok(());

@@ -50,15 +50,18 @@ type Key = [String; 4];
 fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
     match upsert(list, config) {
         Ok(()) => Report::new(),
-        Err(problem) => {
-            Report { failed: true, stderr: format!("failed to upsert resource: {problem}\n"), ..Report::new() }
-        }
+        Err(problem) => Report {
+            failed: true,
+            stderr: format!("failed to upsert resource: {problem}\n"),
+            ..Report::new()
+        },
     }
 }
 
 fn upsert(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Result<(), String> {
     let config = config.node().filter(|&node| !list.is_empty(node));
-    let config = config.ok_or("functionConfig is missing: it must be the resource, or a List of resources")?;
+    let config =
+        config.ok_or("functionConfig is missing: it must be the resource, or a List of resources")?;
     let resources = if text_at(list, config, &["kind"]).as_deref() == Some("List") {
         list.get(config, "items").map(|items| list.entries(items).collect()).unwrap_or_default()
     } else {
@@ -79,7 +82,9 @@ fn upsert(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Result<(), St
         let target = annotation(list, resource, TARGET_PATH);
         let mut found = false;
         for &item in &*same {
-            if target.is_none() || target == annotation(list, item, PATHS[0]).or_else(|| annotation(list, item, PATHS[1])) {
+            if target.is_none()
+                || target == annotation(list, item, PATHS[0]).or_else(|| annotation(list, item, PATHS[1]))
+            {
                 replace(list, item, resource, &mut copies)?;
                 found = true;
             }
@@ -94,7 +99,9 @@ fn upsert(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Result<(), St
 fn key(list: &ResourceList<'_>, item: NodeId) -> Result<Key, String> {
     let resource = identity(list, item);
     let annotated = list.at(item, ANNOTATIONS).or_else(|| list.at(item, &["metadata", "labels"]));
-    if [&resource.api_version, &resource.kind, &resource.name, &resource.namespace].iter().all(|part| part.is_empty())
+    if [&resource.api_version, &resource.kind, &resource.name, &resource.namespace]
+        .iter()
+        .all(|part| part.is_empty())
         && annotated.is_none_or(|fields| list.is_empty(fields))
     {
         return Err(format!("line {}: missing Resource metadata", list.line(item)));
@@ -124,7 +131,8 @@ fn replace(list: &mut ResourceList<'_>, item: NodeId, by: NodeId, copies: &mut C
 
 /// The annotations of a resource but for those that say where it is and what is to be done with it.
 fn own_annotations(list: &ResourceList<'_>, resource: NodeId) -> Result<Vec<(String, String)>, String> {
-    let Some(annotations) = list.at(resource, ANNOTATIONS).filter(|&annotations| !list.is_null(annotations)) else {
+    let Some(annotations) = list.at(resource, ANNOTATIONS).filter(|&annotations| !list.is_null(annotations))
+    else {
         return Ok(Vec::new());
     };
     list.expect(annotations, Kind::Mapping).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! set-namespace, set-labels and set-annotations: what each does, says and refuses.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod hostile;
+mod aliases;
 mod set_annotations;
 mod set_labels;
 mod set_namespace;

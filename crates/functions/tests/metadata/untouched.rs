@@ -83,6 +83,10 @@ proptest! {
             prop_assert_eq!(others(&output), others(&input), "{} on\n{}", function, input);
             let parsed = Document::parse(&output);
             prop_assert!(parsed.is_ok(), "{:?} in\n{}", parsed.err(), output);
+            let again = functions::run(function, output.as_bytes()).unwrap();
+            let again = String::from_utf8(again.output).unwrap();
+            let without_results = |text: &str| text.split("\nresults:").next().unwrap().to_owned();
+            prop_assert_eq!(without_results(&again), without_results(&output), "{} again", function);
         }
     }
 }

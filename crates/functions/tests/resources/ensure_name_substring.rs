@@ -69,11 +69,21 @@ additionalNameFields:
     );
     let before = "spec:\n  name: foo # a comment\n  list:\n  - name: one\n  - name: dev-two\n";
     let after = "spec:\n  name: dev-foo # a comment\n  list:\n  - name: dev-one\n  - name: dev-two\n  made:\n    name: dev-\n";
-    becomes(NAME, &config, &[&resource("example.com/v1", "Mine", "a", before)], &[&resource("example.com/v1", "Mine", "dev-a", after)]);
+    becomes(
+        NAME,
+        &config,
+        &[&resource("example.com/v1", "Mine", "a", before)],
+        &[&resource("example.com/v1", "Mine", "dev-a", after)],
+    );
     let other = resource("example.com/v1", "Other", "dev-a", before);
     becomes(NAME, &config, &[&other], &[&other]);
     let old = custom("substring: dev-\nfieldSpecs:\n- path: spec/name\n");
-    becomes(NAME, &old, &[&resource("v1", "A", "a", "spec:\n  name: b\n")], &[&resource("v1", "A", "dev-a", "spec:\n  name: dev-b\n")]);
+    becomes(
+        NAME,
+        &old,
+        &[&resource("v1", "A", "a", "spec:\n  name: b\n")],
+        &[&resource("v1", "A", "dev-a", "spec:\n  name: dev-b\n")],
+    );
 }
 
 #[test]
@@ -103,16 +113,33 @@ fn what_refers_to_a_renamed_resource_follows() {
             ),
         )
     };
-    becomes(NAME, PREPEND, &[&map("map"), &deployment("web", "map")], &[&map("dev-map"), &deployment("dev-web", "dev-map")]);
+    becomes(
+        NAME,
+        PREPEND,
+        &[&map("map"), &deployment("web", "map")],
+        &[&map("dev-map"), &deployment("dev-web", "dev-map")],
+    );
     // Only what got another name in this run is followed.
-    becomes(NAME, PREPEND, &[&map("dev-map"), &deployment("web", "map")], &[&map("dev-map"), &deployment("dev-web", "map")]);
+    becomes(
+        NAME,
+        PREPEND,
+        &[&map("dev-map"), &deployment("web", "map")],
+        &[&map("dev-map"), &deployment("dev-web", "map")],
+    );
 }
 
 #[test]
 fn namespaces_say_which_resource_is_meant() {
-    let map = |name: &str, namespace: &str| resource("v1", "ConfigMap", name, &format!("  namespace: {namespace}\n"));
+    let map = |name: &str, namespace: &str| {
+        resource("v1", "ConfigMap", name, &format!("  namespace: {namespace}\n"))
+    };
     let pod = |name: &str, namespace: &str, map: &str| {
-        resource("v1", "Pod", name, &format!("  namespace: {namespace}\nspec:\n  volumes:\n  - configMap:\n      name: {map}\n"))
+        resource(
+            "v1",
+            "Pod",
+            name,
+            &format!("  namespace: {namespace}\nspec:\n  volumes:\n  - configMap:\n      name: {map}\n"),
+        )
     };
     becomes(
         NAME,
@@ -158,7 +185,12 @@ subjects:
     );
     // A subject without a namespace gets that of the account it means.
     let loose = |name: &str, subject: &str| {
-        resource(rbac, "ClusterRoleBinding", name, &format!("subjects:\n- kind: ServiceAccount\n  {subject}\n"))
+        resource(
+            rbac,
+            "ClusterRoleBinding",
+            name,
+            &format!("subjects:\n- kind: ServiceAccount\n  {subject}\n"),
+        )
     };
     becomes(
         NAME,
@@ -179,7 +211,12 @@ subjects:
 #[test]
 fn dependencies_follow_if_they_are_in_the_package() {
     let depends = |name: &str, on: &str| {
-        resource("apps/v1", "Deployment", name, &format!("  annotations:\n    config.kubernetes.io/depends-on: {on}\n"))
+        resource(
+            "apps/v1",
+            "Deployment",
+            name,
+            &format!("  annotations:\n    config.kubernetes.io/depends-on: {on}\n"),
+        )
     };
     let set = |name: &str| resource("apps/v1", "StatefulSet", name, "  namespace: n\n");
     let role = |name: &str| resource("rbac/v1", "ClusterRole", name, "");
@@ -227,7 +264,10 @@ fn bad_configurations_are_refused() {
             custom("substring: a\nfieldSpecs: []\nadditionalNameFields: []\n"),
             "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`".to_owned(),
         ),
-        (custom("substring: a\nadditionalNameFields: x\n"), "additionalNameFields: must be a list".to_owned()),
+        (
+            custom("substring: a\nadditionalNameFields: x\n"),
+            "additionalNameFields: must be a list".to_owned(),
+        ),
         (
             custom("substring: a\nadditionalNameFields: [x]\n"),
             "additionalNameFields: each entry must be a mapping".to_owned(),
@@ -283,7 +323,10 @@ fn bad_resources_are_refused() {
     }
     let config = custom("substring: dev-\nadditionalNameFields:\n- path: spec\n");
     let problem = failure(NAME, &config, &[&resource("v1", "A", "a", "spec:\n  b: c\n")]);
-    assert!(problem.starts_with("failed to transform name substring: considering field 'spec' of object"), "{problem}");
+    assert!(
+        problem.starts_with("failed to transform name substring: considering field 'spec' of object"),
+        "{problem}"
+    );
     let pod = resource("v1", "Pod", "a", "spec:\n  volumes: text\n");
     let problem = failure(NAME, PREPEND, &[&pod]);
     assert!(problem.contains("expected sequence or mapping node"), "{problem}");

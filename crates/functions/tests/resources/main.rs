@@ -1,8 +1,17 @@
 //! Functions that rename, copy, add and remove resources: every option, what stays as it is, what is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "helpers of tests"
+)]
 
 mod apply_replacements;
 mod ensure_name_substring;
+#[path = "../lines/mod.rs"]
+mod lines;
 mod remove_local_config_resources;
+mod untouched;
 mod upsert_resource;
 
 use functions::Outcome;
@@ -81,7 +90,9 @@ spec:
 
 #[test]
 fn examples_in_the_documentation_work() {
-    for name in ["apply-replacements", "ensure-name-substring", "remove-local-config-resources", "upsert-resource"] {
+    for name in
+        ["apply-replacements", "ensure-name-substring", "remove-local-config-resources", "upsert-resource"]
+    {
         let function = functions::find(name).unwrap();
         let resources = [
             SERVICE,

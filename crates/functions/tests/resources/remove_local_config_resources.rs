@@ -21,7 +21,10 @@ fn the_results_name_what_is_gone() {
         "one",
         "    config.kubernetes.io/local-config: 'true'\n    internal.config.kubernetes.io/path: a/one.yaml\n",
     );
-    let two = local("two", "    config.kubernetes.io/local-config: 'true'\n    config.kubernetes.io/path: two.yaml\n");
+    let two = local(
+        "two",
+        "    config.kubernetes.io/local-config: 'true'\n    config.kubernetes.io/path: two.yaml\n",
+    );
     let three = local("three", "    config.kubernetes.io/local-config: 'true'\n");
     let outcome = run(NAME, "", &[&one, SERVICE, &two, &three]);
     assert!(outcome.succeeded);
@@ -57,8 +60,11 @@ fn nothing_to_remove_is_a_warning() {
 
 #[test]
 fn odd_resources_do_no_harm() {
-    for odd in ["metadata: x", "metadata:\n  annotations: [a]", "metadata:\n  annotations:\n    config.kubernetes.io/local-config: [true]"]
-    {
+    for odd in [
+        "metadata: x",
+        "metadata:\n  annotations: [a]",
+        "metadata:\n  annotations:\n    config.kubernetes.io/local-config: [true]",
+    ] {
         becomes(NAME, "", &[odd], &[odd]);
     }
     let outcome = functions::run(NAME, b"kind: ResourceList\n").unwrap();

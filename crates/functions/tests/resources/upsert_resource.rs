@@ -63,10 +63,15 @@ fn group_kind_name_and_namespace_make_the_difference_and_the_version_does_not() 
 #[test]
 fn each_stays_in_its_file() {
     let at = |annotations: &str, spec: &str| {
-        format!("apiVersion: v1\nkind: Thing\nmetadata:\n  name: a\n  annotations:\n{annotations}spec: {spec}\n")
+        format!(
+            "apiVersion: v1\nkind: Thing\nmetadata:\n  name: a\n  annotations:\n{annotations}spec: {spec}\n"
+        )
     };
     let placed = "    internal.config.kubernetes.io/path: a.yaml\n    internal.config.kubernetes.io/index: '3'\n    config.kubernetes.io/path: a.yaml\n    config.kubernetes.io/index: '3'\n";
-    let config = at("    mine: \"yes\"\n    internal.config.kubernetes.io/path: config.yaml\n    config.kubernetes.io/index: '7'\n    config.kubernetes.io/function: x\n    config.k8s.io/function: x\n", "new");
+    let config = at(
+        "    mine: \"yes\"\n    internal.config.kubernetes.io/path: config.yaml\n    config.kubernetes.io/index: '7'\n    config.kubernetes.io/function: x\n    config.k8s.io/function: x\n",
+        "new",
+    );
     let before = at(&format!("    theirs: 'x'\n{placed}"), "old");
     let after = at(&format!("{placed}    mine: \"yes\"\n"), "new");
     becomes(NAME, &config, &[&before], &[&after]);
@@ -108,16 +113,21 @@ spec: # in order
       two
 ";
     assert!(text.ends_with(expected), "{text}");
-    assert!(text.contains(&super::indented(SERVICE).replacen("  # The", "- # The", 1)), "{text}");
+    assert!(text.contains(&indented(SERVICE).replacen("  # The", "- # The", 1)), "{text}");
 }
 
 #[test]
 fn a_new_file_is_named_as_the_package_names_files() {
-    let item = |key: &str| format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    {key}: a.yaml\n");
+    let item = |key: &str| {
+        format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    {key}: a.yaml\n")
+    };
     let config = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n  annotations:\n    config.kubernetes.io/target-path: b.yaml\n";
     let text = output(NAME, config, &[&item("config.kubernetes.io/path")]);
     let added = text.split("  kind: B\n").last().unwrap();
-    assert_eq!(added, "  metadata:\n    name: b\n    annotations:\n      config.kubernetes.io/path: b.yaml\n");
+    assert_eq!(
+        added,
+        "  metadata:\n    name: b\n    annotations:\n      config.kubernetes.io/path: b.yaml\n"
+    );
     let without = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n  annotations:\n    internal.config.kubernetes.io/path: b.yaml\n";
     let text = output(NAME, without, &[&item("internal.config.kubernetes.io/path")]);
     let added = text.split("  kind: B\n").last().unwrap();
@@ -127,10 +137,14 @@ fn a_new_file_is_named_as_the_package_names_files() {
 #[test]
 fn with_a_target_path_only_the_resource_in_that_file_is_meant() {
     let at = |path: &str, spec: &str| {
-        format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    internal.config.kubernetes.io/path: {path}\nspec: {spec}\n")
+        format!(
+            "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    internal.config.kubernetes.io/path: {path}\nspec: {spec}\n"
+        )
     };
     let config = |path: &str| {
-        format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/target-path: {path}\nspec: new\n")
+        format!(
+            "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/target-path: {path}\nspec: new\n"
+        )
     };
     let (one, two) = (at("one.yaml", "old"), at("two.yaml", "old"));
     becomes(NAME, &config("two.yaml"), &[&one, &two], &[&one, &at("two.yaml", "new")]);

@@ -4,6 +4,8 @@
 mod apply_setters;
 mod create_setters;
 mod hostile;
+#[path = "../lines/mod.rs"]
+mod lines;
 mod list_setters;
 mod search_replace;
 mod set_image;
@@ -117,4 +119,22 @@ spec:
         assert_eq!(changed, name != "list-setters", "{name}");
         assert!(function.usage.lines().all(|line| line.len() <= 110), "{name}");
     }
+}
+
+/// Comments are set where a value is written, and not where an alias stands for it; a value that is set in an
+/// anchor is set in its aliases, so that they stay what they are.
+#[test]
+fn aliases_stay_aliases() {
+    let before = "a: &x\n  b: old\nc: *x\nd: [*x]\n";
+    for (function, data, to) in [
+        ("create-setters", "n: old\n", "b: old # kpt-set: ${n}"),
+        ("search-replace", "by-value: old\nput-comment: found\n", "b: old # found"),
+        ("search-replace", "by-value: old\nput-value: new\n", "b: new"),
+    ] {
+        becomes(function, &config_map(data), before, &before.replace("b: old", to));
+    }
+    let before = "e: &y old # kpt-set: ${n}\nf: *y # kpt-set: ${n}\n";
+    becomes("apply-setters", &config_map("n: new\n"), before, &before.replace("old", "new"));
+    assert_eq!(messages("list-setters", "", &[before]).len(), 1);
+    assert_eq!(messages("search-replace", &config_map("by-value: old\n"), &[before]).len(), 1);
 }

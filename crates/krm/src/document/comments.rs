@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Document;
+use super::build::index;
 use super::decode::Header;
-use super::node::{Kind, NONE, NodeId, Style, flag};
+use super::node::{Kind, NONE, Node, NodeId, Style, flag};
 
 /// The comments of a node that are not those in the text. An empty one: there is none.
 #[derive(Debug, Clone, Default)]
@@ -206,10 +207,12 @@ impl Document<'_> {
                 before => self.node(NodeId(before)).map_or(0, |node| node.end as usize),
             };
         }
-        // A copy.
-        let before = self.all_children(parent).into_iter().take_while(|&child| child != id);
-        let before = before.filter_map(|child| self.node(child)).filter(|node| node.in_source()).last();
-        before.map_or_else(before_first, |node| node.end as usize)
+        // A copy: what stands before its original. Nodes are in the order of the text.
+        let place = |node: &Node| (node.key, node.key_length);
+        let Some(copied) = self.node(id).map(place) else { return 0 };
+        let in_text = self.nodes.get(1..self.in_text).unwrap_or_default();
+        let original = 1 + in_text.partition_point(|node| place(node) < copied);
+        if original < self.in_text { self.end_before(NodeId(index(original))) } else { 0 }
     }
 
     /// The column of the comment that is all there is on the line that starts at `line`.
@@ -221,8 +224,7 @@ impl Document<'_> {
 
     /// Where the line after the one at this position starts, if there is one.
     pub(super) fn next_line(&self, at: usize) -> Option<usize> {
-        let rest = self.text.as_bytes().get(at..)?;
-        memchr::memchr(b'\n', rest).map(|newline| at + newline + 1)
+        self.line_break_after(at).map(|newline| newline + 1)
     }
 }
 

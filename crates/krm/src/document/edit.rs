@@ -1,5 +1,6 @@
 //! Changing: scalars, fields, entries.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::Document;
@@ -49,12 +50,10 @@ impl Document<'_> {
     }
 
     fn set_value(&mut self, node: NodeId, value: Value) {
-        if self.is_value(node, &value) {
-            return;
-        }
         match (self.kind(node), value) {
             (Kind::Mapping, Value::Mapping(fields)) => self.set_fields(node, fields),
             (Kind::Sequence, Value::Sequence(entries)) => self.set_entries(node, entries),
+            (Kind::Scalar, value) if self.is_value(node, &value) => {}
             (_, value) => {
                 self.discard_content(node);
                 self.fill(node, value);
@@ -86,6 +85,13 @@ impl Document<'_> {
     /// by one.
     fn set_entries(&mut self, sequence: NodeId, entries: Vec<Value>) {
         let present: Vec<NodeId> = self.children(sequence).collect();
+        if present.len() == entries.len() {
+            // Comparing them first, on each level of nested lists, would take long.
+            for (node, value) in present.into_iter().zip(entries) {
+                self.set_value(node, value);
+            }
+            return;
+        }
         let same = |document: &Self, (node, value): (&NodeId, &Value)| document.is_value(*node, value);
         let before = present.iter().zip(&entries).take_while(|&pair| same(self, pair)).count();
         let most = present.len().min(entries.len()) - before;
@@ -227,6 +233,11 @@ impl Document<'_> {
     /// Removes a field or an entry, with its lines and its own comments. The root cannot be removed.
     pub fn remove(&mut self, node: NodeId) {
         let Some(parent) = self.parent(node) else { return };
+        if self.keys.is_remembered(parent)
+            && let Some(key) = self.key(node).map(Cow::into_owned)
+        {
+            self.keys.removed(parent, &key);
+        }
         if let Some(node) = self.nodes.get_mut(node.index()) {
             node.mark(flag::REMOVED);
         }
@@ -237,6 +248,9 @@ impl Document<'_> {
     pub fn rename(&mut self, node: NodeId, key: &str) {
         if self.key(node).is_none_or(|present| present == key) {
             return;
+        }
+        if let Some(parent) = self.parent(node) {
+            self.keys.forget(parent);
         }
         self.fresh.entry(node.0).or_default().key = Some(key.to_owned());
         if let Some(node) = self.nodes.get_mut(node.index()).filter(|node| !node.has(flag::NEW)) {
@@ -274,8 +288,9 @@ impl Document<'_> {
     }
 
     fn add_field(&mut self, mapping: NodeId, key: String, value: Value) -> NodeId {
-        match self.get(mapping, "name").filter(|_| key == "namespace") {
-            Some(name) => self.add(mapping, Some(name), Some(key), value),
+        let name = if key == "namespace" { self.get(mapping, "name") } else { None };
+        match name {
+            Some(_) => self.add(mapping, name, Some(key), value),
             None => self.append(mapping, Some(key), value),
         }
     }
@@ -283,8 +298,7 @@ impl Document<'_> {
     /// Adds a child behind all others.
     fn append(&mut self, parent: NodeId, key: Option<String>, value: Value) -> NodeId {
         let known = self.last_added.get(&parent.0).copied();
-        let last = known.filter(|&last| self.node(last).is_some_and(|node| !node.has(flag::REMOVED)));
-        let last = last.or_else(|| self.children(parent).last());
+        let last = known.or_else(|| self.children(parent).last());
         let new = self.add(parent, last, key, value);
         self.last_added.insert(parent.0, new);
         new
@@ -332,6 +346,9 @@ impl Document<'_> {
         if after.is_some() && self.last_added.get(&parent.0).copied() == after {
             self.last_added.insert(parent.0, new);
         }
+        if let Some(key) = &key {
+            self.keys.added(parent, key, new);
+        }
         self.fresh.insert(new.0, Fresh { key, ..Fresh::default() });
         self.fill(new, value);
         self.touch(parent);
@@ -376,6 +393,8 @@ impl Document<'_> {
                 child.mark(flag::REMOVED);
             }
         }
+        self.last_added.remove(&id.0);
+        self.keys.forget(id);
         let Some(node) = self.nodes.get_mut(id.index()) else { return };
         // An alias is written like a plain scalar.
         let was = if node.is_alias() { (Kind::Scalar, Style::Plain) } else { (node.kind, node.style) };

@@ -10,6 +10,7 @@ mod build;
 mod comments;
 mod decode;
 mod edit;
+mod keys;
 mod node;
 mod parse;
 mod read;
@@ -35,6 +36,7 @@ use crate::quick::{self, BYTE_ORDER_MARK};
 use build::Builder;
 use comments::Comments;
 use edit::Fresh;
+use keys::Keys;
 use node::Node;
 use parse::Extras;
 
@@ -50,6 +52,8 @@ pub struct Document<'a> {
     /// Without the byte order mark.
     text: &'a str,
     marked: bool,
+    /// How its lines end.
+    line_break: &'static str,
     nodes: Vec<Node>,
     extras: Extras,
     /// The keys and scalars that are not in the text.
@@ -58,6 +62,8 @@ pub struct Document<'a> {
     comments: HashMap<u32, Comments>,
     /// The last children of collections that something was added to, so that adding much takes little time.
     last_added: HashMap<u32, NodeId>,
+    /// The fields of wide mappings, for the same reason.
+    keys: Keys,
     /// How many nodes are in the text: their numbers are in its order.
     in_text: usize,
     /// Where line breaks are, once that is asked for.
@@ -90,11 +96,13 @@ impl<'a> Document<'a> {
         Ok(Self {
             text,
             marked,
+            line_break: line_break(text),
             nodes,
             extras,
             fresh: HashMap::new(),
             comments: HashMap::new(),
             last_added: HashMap::new(),
+            keys: Keys::default(),
             in_text,
             line_breaks: OnceCell::new(),
         })
@@ -122,6 +130,16 @@ impl<'a> Document<'a> {
     /// The value that the document is.
     pub fn root(&self) -> NodeId {
         NodeId::ROOT
+    }
+}
+
+/// The line break that a text uses.
+fn line_break(text: &str) -> &'static str {
+    let first = memchr::memchr(b'\n', text.as_bytes());
+    if first.is_some_and(|at| text.as_bytes().get(..at).is_some_and(|line| line.ends_with(b"\r"))) {
+        "\r\n"
+    } else {
+        "\n"
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span, StrInput};
 
 use super::aliases::MAXIMUM_COPIES;
 use super::build::{Builder, MAXIMUM_NESTING, index};
@@ -92,6 +92,9 @@ impl<'a> Reader<'a> {
         loop {
             let (event, span) = match parser.next_event() {
                 None => return Ok(()),
+                Some(Err(error)) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
+                    return Err(Unreadable::TooDeep { limit: MAXIMUM_NESTING, line: error.marker().line() });
+                }
                 Some(Err(error)) => {
                     let (marker, problem) = (error.marker(), error.kind().to_string());
                     return Err(Unreadable::Yaml { line: marker.line(), column: marker.col() + 1, problem });

@@ -5,9 +5,13 @@ use std::borrow::Cow;
 use super::Document;
 use super::build::index;
 use super::decode;
+use super::keys::FEW;
 use super::node::{Kind, NONE, Node, NodeId, Style, flag};
 use super::value::Value;
 use crate::tag::Tag;
+
+/// How far a line break is looked for in the text itself: in a long line, that would be done again and again.
+const NEAR: usize = 1 << 10;
 
 impl<'a> Document<'a> {
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -32,6 +36,11 @@ impl<'a> Document<'a> {
     /// Whether the value is null, or not there at all.
     pub fn is_null(&self, node: NodeId) -> bool {
         self.tag(node) == Some(Tag::Null)
+    }
+
+    /// Whether the value is written as `*name`: it is a copy of another one, which has the anchor `&name`.
+    pub fn is_alias(&self, node: NodeId) -> bool {
+        self.node(node).is_some_and(|node| node.is_alias() && !node.has(flag::CHANGED))
     }
 
     /// How the value is written, or will be unless it cannot be written so.
@@ -68,7 +77,24 @@ impl<'a> Document<'a> {
         if !self.is_mapping(mapping) {
             return None;
         }
-        self.children(mapping).find(|&child| self.has_key(child, key))
+        if self.keys.is_remembered(mapping) {
+            return self.keys.find(mapping, key);
+        }
+        // Also passes over what was removed, which takes time, too.
+        let mut passed = 0;
+        let mut next = self.node(mapping)?.first;
+        let found = loop {
+            let Some(node) = self.nodes.get(next as usize) else { break None };
+            if !node.has(flag::REMOVED) && self.has_key(NodeId(next), key) {
+                break Some(NodeId(next));
+            }
+            passed += 1;
+            next = node.next;
+        };
+        if passed > FEW {
+            self.keys.remember(mapping, self.fields(mapping).map(|(key, field)| (key.into_owned(), field)));
+        }
+        found
     }
 
     /// The value at the end of a path of fields.
@@ -187,9 +213,7 @@ impl<'a> Document<'a> {
             }
             id = parent;
         }
-        let breaks = || memchr::memchr_iter(b'\n', self.text.as_bytes()).map(index).collect();
-        let start = index(self.entry_start(id));
-        self.line_breaks.get_or_init(breaks).partition_point(|&at| at < start) + 1
+        self.line_breaks_before(self.entry_start(id)) + 1
     }
 
     /// A copy of the value and of all that is in it, without its comments and style.
@@ -246,16 +270,42 @@ impl<'a> Document<'a> {
 
     /// Where the line that this position is on starts.
     pub(super) fn line_start(&self, at: usize) -> usize {
-        let before = self.text.as_bytes().get(..at).unwrap_or_default();
-        memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1)
+        let near = at.saturating_sub(NEAR);
+        let before = self.text.as_bytes().get(near..at).unwrap_or_default();
+        match memchr::memrchr(b'\n', before) {
+            Some(newline) => near + newline + 1,
+            None if near == 0 => 0,
+            None => {
+                let last = self.line_breaks_before(at).checked_sub(1);
+                last.and_then(|last| self.line_breaks().get(last)).map_or(0, |&newline| newline as usize + 1)
+            }
+        }
     }
 
     /// Where the line that this position is on ends, before its line break.
     pub(super) fn line_end(&self, at: usize) -> usize {
-        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
-        let end = at + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let end = self.line_break_after(at).unwrap_or(self.text.len().max(at));
         let carriage_return = end > at && self.text.as_bytes().get(end - 1) == Some(&b'\r');
         end - usize::from(carriage_return)
+    }
+
+    /// Where the first line feed at or behind this position is.
+    pub(super) fn line_break_after(&self, at: usize) -> Option<usize> {
+        let rest = self.text.as_bytes().get(at..)?;
+        let near = rest.get(..NEAR).unwrap_or(rest);
+        match memchr::memchr(b'\n', near) {
+            Some(newline) => Some(at + newline),
+            None if near.len() == rest.len() => None,
+            None => self.line_breaks().get(self.line_breaks_before(at)).map(|&newline| newline as usize),
+        }
+    }
+
+    fn line_breaks(&self) -> &[u32] {
+        self.line_breaks.get_or_init(|| memchr::memchr_iter(b'\n', self.text.as_bytes()).map(index).collect())
+    }
+
+    fn line_breaks_before(&self, at: usize) -> usize {
+        self.line_breaks().partition_point(|&newline| (newline as usize) < at)
     }
 
     pub(super) fn column(&self, at: usize) -> usize {

@@ -33,7 +33,7 @@ fn yaml_members(builder: &mut GlobalsBuilder) {
         let mut documents = Vec::new();
         for value in values.items {
             let mut document = Document::parse("a: b\n").map_err(|error| problem(error.to_string()))?;
-            document.set(document.root(), sorted(value).map_err(problem)?);
+            document.set(document.root(), sorted(value).map_err(|refusal| problem(refusal.to_string()))?);
             documents.push(document.to_text());
         }
         Ok(documents.join("---\n"))

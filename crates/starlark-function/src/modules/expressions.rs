@@ -38,7 +38,8 @@ re = struct(
 fn compile(pattern: &str) -> starlark::Result<Regex> {
     // The error draws a picture over several lines, of which the last tells the cause.
     let cause = |error: regex::Error| error.to_string().lines().last().unwrap_or_default().to_owned();
-    Regex::new(pattern).map_err(|error| problem(format!("error parsing regexp: {}: `{pattern}`", cause(error))))
+    Regex::new(pattern)
+        .map_err(|error| problem(format!("error parsing regexp: {}: `{pattern}`", cause(error))))
 }
 
 #[starlark_module]

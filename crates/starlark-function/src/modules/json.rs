@@ -14,7 +14,7 @@ use crate::convert::sorted;
 fn members(builder: &mut GlobalsBuilder) {
     fn encode<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<String> {
         let mut out = String::new();
-        write(&sorted(x).map_err(problem)?, &mut out)?;
+        write(&sorted(x).map_err(|refusal| problem(refusal.to_string()))?, &mut out)?;
         Ok(out)
     }
 
@@ -47,9 +47,6 @@ fn parse(text: &str) -> starlark::Result<serde_json::Value> {
 fn write(value: &Yaml, out: &mut String) -> starlark::Result<()> {
     match value {
         Yaml::Scalar(_, Tag::Null) => out.push_str("null"),
-        Yaml::Scalar(number, Tag::Float) if matches!(&**number, ".inf" | "-.inf" | ".nan") => {
-            return Err(problem(format!("{number} cannot be written in JSON")));
-        }
         Yaml::Scalar(text, Tag::Boolean | Tag::Integer | Tag::Float) => out.push_str(text),
         Yaml::Scalar(text, _) => write_string(text, out),
         Yaml::Sequence(entries) => {

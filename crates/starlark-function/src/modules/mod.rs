@@ -58,6 +58,7 @@ impl FileLoader for Modules {
             return Err(problem(format!("there is no module {path}; there are {}", names.join(", "))));
         };
         let globals = GlobalsBuilder::new().with(*fill).build();
-        FrozenModule::from_globals(&globals).map_err(|error| problem(format!("cannot load {path}: {error:?}")))
+        FrozenModule::from_globals(&globals)
+            .map_err(|error| problem(format!("cannot load {path}: {error:?}")))
     }
 }

@@ -4,9 +4,9 @@
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 use starlark::values::Value;
+use starlark::values::dict::DictRef;
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
-use starlark::values::dict::DictRef;
 
 use super::problem;
 
@@ -47,7 +47,11 @@ pub(super) fn csv(builder: &mut GlobalsBuilder) {
 }
 
 pub(super) fn geo(builder: &mut GlobalsBuilder) {
-    module(builder, "geo", &["Point", "Line", "Polygon", "MultiPolygon", "within", "intersects", "parseGeoJSON"]);
+    module(
+        builder,
+        "geo",
+        &["Point", "Line", "Polygon", "MultiPolygon", "within", "intersects", "parseGeoJSON"],
+    );
 }
 
 pub(super) fn html(builder: &mut GlobalsBuilder) {

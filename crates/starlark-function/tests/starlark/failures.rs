@@ -41,30 +41,55 @@ fn nothing_is_changed_by_a_program_that_fails() {
 #[test]
 fn what_cannot_be_written_is_refused() {
     for (program, expected) in [
-        ("ctx.resource_list['items'] = 'x'", "ctx.resource_list[\"items\"] must be a list, but is of type string"),
-        ("ctx.resource_list['items'] = ['x']", "ctx.resource_list[\"items\"][0] must be a dict, but is of type string"),
         (
-            "ctx.resource_list['items'] = [{'a': print}]",
-            "ctx.resource_list[\"items\"][0]: a value of type function cannot be part of a resource",
+            "ctx.resource_list['items'] = 'x'",
+            "ctx.resource_list[\"items\"] must be a list, but is of type string",
+        ),
+        (
+            "ctx.resource_list['items'] = ['x']",
+            "ctx.resource_list[\"items\"][0] must be a dict, but is of type string",
+        ),
+        (
+            "ctx.resource_list['items'] = [{}, {'a': [print]}]",
+            "ctx.resource_list[\"items\"][1][\"a\"][0]: a value of type function cannot be part of a resource",
         ),
         (
             "ctx.resource_list['items'] = [{'a': set([1])}]",
-            "ctx.resource_list[\"items\"][0]: a value of type set cannot be part of a resource",
+            "ctx.resource_list[\"items\"][0][\"a\"]: a value of type set cannot be part of a resource",
         ),
         (
-            "ctx.resource_list['items'] = [{1: 'a'}]",
-            "ctx.resource_list[\"items\"][0]: the keys of a resource must be strings, but one is 1 of type int",
+            "ctx.resource_list['items'] = [{'a': ctx}]",
+            "ctx.resource_list[\"items\"][0][\"a\"]: a value of type struct cannot be part of a resource",
         ),
         (
-            "x = {}\nx['x'] = x\nctx.resource_list['items'] = [x]",
-            "ctx.resource_list[\"items\"][0]: values are nested more than 480 levels deep, or in themselves",
+            "ctx.resource_list['items'] = [{'a': {1: 'a'}}]",
+            "ctx.resource_list[\"items\"][0][\"a\"]: the keys of a resource must be strings, but one is of type int",
         ),
         (
-            "x = []\nfor i in range(100):\n  x = [x, x]\nctx.resource_list['items'] = [{'x': x}]",
-            "ctx.resource_list[\"items\"][0]: the resources have become larger than 256 MiB",
+            "ctx.resource_list['items'] = [{'a': float('nan')}]",
+            "ctx.resource_list[\"items\"][0][\"a\"]: the number nan cannot be part of a resource",
+        ),
+        (
+            "ctx.resource_list['items'] = [{'a': -float('inf')}]",
+            "ctx.resource_list[\"items\"][0][\"a\"]: the number -inf cannot be part of a resource",
+        ),
+        (
+            "ctx.resource_list['items'] = [{'a': 18446744073709551615 + 1}]",
+            "ctx.resource_list[\"items\"][0][\"a\"]: an integer of more than 64 bits cannot be part of a resource",
         ),
     ] {
         assert_eq!(failure(program, &[]), expected);
+    }
+    for (program, expected) in [
+        ("x = {}\nx['x'] = x", "values are nested more than 480 levels deep, or in themselves"),
+        (
+            "x = []\nfor i in range(100):\n  x = [x, x]",
+            "what the program wants written is larger than 256 MiB",
+        ),
+    ] {
+        let message = failure(&format!("{program}\nctx.resource_list['items'] = [{{'x': x}}]"), &[]);
+        assert!(message.starts_with("ctx.resource_list[\"items\"][0][\"x\"]"), "{message}");
+        assert!(message.ends_with(&format!("...: {expected}")), "{message}");
     }
 }
 
@@ -78,10 +103,17 @@ fn bad_configurations_are_refused() {
         (&format!("{run}  source: ''"), "`source` must not be empty".to_owned()),
         (&format!("{run}  source: [x]"), "`source` must be a string".to_owned()),
         (&format!("{run}  source: 5"), "`source` must be a string".to_owned()),
+        (&format!("{run}  source: !!binary aGk="), "`source` must be a string".to_owned()),
         ("apiVersion: v1\n  kind: ConfigMap", "`source` must not be empty".to_owned()),
         ("apiVersion: v1\n  kind: ConfigMap\n  data: {x: foo}", "`source` must not be empty".to_owned()),
-        ("apiVersion: v1\n  kind: ConfigMap\n  data: {source: 5}", "all values of `data` must be strings".to_owned()),
-        ("apiVersion: fn.kpt.dev/v1beta1\n  kind: StarlarkFunction", format!("{either}fn.kpt.dev/v1beta1, Kind=StarlarkFunction")),
+        (
+            "apiVersion: v1\n  kind: ConfigMap\n  data: {source: 5}",
+            "all values of `data` must be strings".to_owned(),
+        ),
+        (
+            "apiVersion: fn.kpt.dev/v1beta1\n  kind: StarlarkFunction",
+            format!("{either}fn.kpt.dev/v1beta1, Kind=StarlarkFunction"),
+        ),
     ] {
         let (outcome, _) = run_list(&format!("kind: ResourceList\nfunctionConfig:\n  {config}\nitems: []\n"));
         assert!(!outcome.succeeded);
@@ -91,4 +123,8 @@ fn bad_configurations_are_refused() {
     assert!(!outcome.succeeded);
     let (outcome, _) = run_list("kind: Other\n");
     assert!(!outcome.succeeded && outcome.output.is_empty());
+    let outcome =
+        starlark_function::run(b"kind: ResourceList\nfunctionConfig: {source: \"\xff\"}\n", &[], &|_| {});
+    assert!(!outcome.succeeded && outcome.output.is_empty());
+    assert!(outcome.stderr.contains("UTF-8"), "{}", outcome.stderr);
 }

@@ -82,11 +82,14 @@ fn functions_can_call_each_other_ten_thousand_levels_deep() {
     assert_eq!(message, "program:2:14: Starlark call stack overflow");
     let (outcome, _) = run(program, &[]);
     assert_eq!(outcome.stderr.lines().count(), 23, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("\n  ... 9980 more calls ...\n"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("\n  ... 9979 more calls ...\n"), "{}", outcome.stderr);
 }
 
 #[test]
 fn a_list_cannot_be_changed_while_it_is_gone_through() {
-    let message = failure("for r in ctx.resource_list['items']:\n  ctx.resource_list['items'].append(r)", &["kind: A\n"]);
+    let message = failure(
+        "for r in ctx.resource_list['items']:\n  ctx.resource_list['items'].append(r)",
+        &["kind: A\n"],
+    );
     assert!(message.starts_with("program:2:"), "{message}");
 }

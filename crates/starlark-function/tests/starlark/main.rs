@@ -1,10 +1,18 @@
 //! The function `starlark`: what programs can do, what stays as it is, what is refused, and how hostile
 //! programs end.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
+mod catalog;
 mod failures;
 mod hostile;
 mod language;
 mod modules;
+// Reads and compares packages as the tests of the other functions do.
+#[path = "../../../functions/tests/catalog/package.rs"]
+#[allow(dead_code, reason = "a helper of other tests")]
+mod package;
+#[path = "../../../functions/tests/catalog/patch.rs"]
+mod patch;
 mod resources;
 
 use std::sync::Mutex;
@@ -17,7 +25,7 @@ fn list(source: &str, resources: &[&str]) -> String {
     text.push_str("  apiVersion: fn.kpt.dev/v1alpha1\n  kind: StarlarkRun\n  metadata:\n    name: program\n");
     text.push_str("  params:\n    number: 7\n  source: |\n");
     for line in source.trim_start_matches('\n').lines() {
-        text.push_str(&if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
+        text.extend(if line.is_empty() { ["", "", "\n"] } else { ["    ", line, "\n"] });
     }
     text.push_str(&items(resources));
     text
@@ -31,7 +39,7 @@ fn items(resources: &[&str]) -> String {
     for resource in resources {
         for (at, line) in resource.trim_start_matches('\n').lines().enumerate() {
             let before = if at == 0 { "- " } else { "  " };
-            text.push_str(&if line.is_empty() { "\n".to_owned() } else { format!("{before}{line}\n") });
+            text.extend(if line.is_empty() { ["", "", "\n"] } else { [before, line, "\n"] });
         }
     }
     text
@@ -68,7 +76,11 @@ fn prints(source: &str) -> Vec<String> {
 fn failure(source: &str, resources: &[&str]) -> String {
     let (outcome, _) = run(source, resources);
     assert!(!outcome.succeeded, "{}", String::from_utf8_lossy(&outcome.output));
-    assert!(outcome.stderr.ends_with("failed to evaluate function: error: function failure\n"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.ends_with("failed to evaluate function: error: function failure\n"),
+        "{}",
+        outcome.stderr
+    );
     let text = String::from_utf8(outcome.output).unwrap();
     assert!(krm::inspect(text.as_bytes()).is_ok(), "{text}");
     outcome.results.into_iter().map(|result| result.message).collect()
@@ -78,7 +90,7 @@ fn failure(source: &str, resources: &[&str]) -> String {
 fn the_example_in_the_documentation_works() {
     let mut list = "kind: ResourceList\nfunctionConfig:\n".to_owned();
     for line in starlark_function::EXAMPLE.lines() {
-        list.push_str(&format!("  {line}\n"));
+        list.extend(["  ", line, "\n"]);
     }
     list.push_str("items:\n- kind: A\n  metadata:\n    name: a\n");
     let (outcome, _) = run_list(&list);

@@ -33,10 +33,16 @@ fn what_is_not_here_says_so() {
     ] {
         let message = failure(&format!("load('{module}', '{name}')\n{call}"), &[]);
         assert!(message.starts_with("program:2:1: "), "{message}");
-        assert!(message.contains("this module is not available in the built-in starlark function"), "{message}");
+        assert!(
+            message.contains("this module is not available in the built-in starlark function"),
+            "{message}"
+        );
     }
     let message = failure("load('file.star', 'x')", &[]);
-    assert!(message.contains("there is no module file.star; there are bsoup.star, encoding/base64.star"), "{message}");
+    assert!(
+        message.contains("there is no module file.star; there are bsoup.star, encoding/base64.star"),
+        "{message}"
+    );
     let message = failure("load('math.star', 'nothing')", &[]);
     assert!(message.contains("nothing"), "{message}");
 }

@@ -23,7 +23,11 @@ data:
 #[test]
 fn what_a_program_does_not_change_stays_byte_for_byte() {
     becomes("pass", &[MAP], &[MAP]);
-    becomes("for r in ctx.resource_list['items']:\n  r['metadata']['name'] = r['metadata']['name']", &[MAP], &[MAP]);
+    becomes(
+        "for r in ctx.resource_list['items']:\n  r['metadata']['name'] = r['metadata']['name']",
+        &[MAP],
+        &[MAP],
+    );
     // Also if all of it is made anew.
     becomes("ctx.resource_list['items'] = [r for r in ctx.resource_list['items']]", &[MAP, MAP], &[MAP, MAP]);
 }
@@ -67,7 +71,10 @@ fn resources_come_go_and_move_with_their_comments() {
         ("ctx.resource_list['items'] = tuple(items[1:])", vec![&*b, &*c]),
         ("ctx.resource_list['items'] = None", vec![]),
         ("ctx.resource_list.pop('items')", vec![]),
-        ("ctx.resource_list['items'] = sorted(items, key = lambda r: r['metadata']['name'], reverse = True)", vec![&*c, &*b, &*a]),
+        (
+            "ctx.resource_list['items'] = sorted(items, key = lambda r: r['metadata']['name'], reverse = True)",
+            vec![&*c, &*b, &*a],
+        ),
         // What is bound to the name is not looked at.
         ("ctx = 1", vec![&*a, &*b, &*c]),
     ] {
@@ -103,7 +110,8 @@ date: 2024-01-01
 on: on
 list: [1, [2]]
 ";
-    let program = "for key, value in ctx.resource_list['items'][0].items():\n  print(key, type(value), value)";
+    let program =
+        "for key, value in ctx.resource_list['items'][0].items():\n  print(key, type(value), value)";
     let (outcome, printed) = run(program, &[resource]);
     assert!(outcome.succeeded);
     let expected = [

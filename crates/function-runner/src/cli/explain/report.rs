@@ -24,6 +24,8 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) function_configs: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) builtin: Option<Builtin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exec: Option<Exec>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pod: Option<Pod>,
@@ -31,6 +33,22 @@ pub(super) struct Report {
     pub(super) registry: Option<Registry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) registry_error: Option<Failed>,
+}
+
+/// What the built-in functions make of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Builtin {
+    pub(super) runs: bool,
+    pub(super) reason: String,
+    /// The entry of the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) entry: Option<String>,
+    /// The function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) function: Option<&'static str>,
+    /// The image a constraint was found to mean.
+    #[serde(skip)]
+    pub(super) reference: Option<Reference>,
 }
 
 /// What the exec runtime makes of it.
@@ -84,6 +102,12 @@ pub(super) struct Failed {
     message: String,
 }
 
+impl Builtin {
+    pub(super) fn no(reason: String) -> Self {
+        Self { runs: false, reason, entry: None, function: None, reference: None }
+    }
+}
+
 impl Exec {
     pub(super) fn no(reason: &str) -> Self {
         Self { runs: false, reason: reason.to_owned(), entry: None, file: None, reference: None }
@@ -125,6 +149,7 @@ impl Report {
             policy,
             executor: None,
             function_configs: None,
+            builtin: None,
             exec: None,
             pod: None,
             registry: None,
@@ -149,15 +174,18 @@ impl Report {
         rows.extend(self.tag.clone().map(|tag| ("tag", tag)));
         rows.push(("allowed", verdict(self.is_allowed, &self.policy)));
         rows.extend(self.function_configs.clone().map(|configs| ("FunctionConfigs", configs)));
+        rows.extend(self.builtin.as_ref().map(|builtin| ("builtin", verdict(builtin.runs, &builtin.reason))));
         rows.extend(self.exec.as_ref().map(|exec| ("exec", verdict(exec.runs, &exec.reason))));
         rows.extend(self.pod.as_ref().map(|pod| ("pod", verdict(pod.runs, &pod.reason))));
+        let function = self.builtin.as_ref().and_then(|builtin| builtin.function);
         let file = self.exec.as_ref().and_then(|exec| exec.file.as_ref());
         rows.push((
             "runs as",
-            match (self.executor, file) {
-                (Some("exec"), Some(file)) => format!("the executable {}", file.display()),
-                (Some(_), _) => "a pod".to_owned(),
-                (None, _) => "nothing".to_owned(),
+            match (self.executor, function, file) {
+                (Some("builtin"), Some(function), _) => format!("the built-in function {function}"),
+                (Some("exec"), _, Some(file)) => format!("the executable {}", file.display()),
+                (Some(_), ..) => "a pod".to_owned(),
+                (None, ..) => "nothing".to_owned(),
             },
         ));
         if let Some(registry) = &self.registry {

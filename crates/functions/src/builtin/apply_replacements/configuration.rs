@@ -66,7 +66,8 @@ fn parts(resource: &Resource) -> [&str; 5] {
 impl SourceField {
     /// Whether it is a field of this resource. A resource without a namespace is in the default one.
     pub(super) fn names(&self, resource: &Resource) -> bool {
-        let or_default = |namespace: &str| if namespace.is_empty() { "default".to_owned() } else { namespace.to_owned() };
+        let or_default =
+            |namespace: &str| if namespace.is_empty() { "default".to_owned() } else { namespace.to_owned() };
         let [names @ .., namespace] = &self.names;
         let [found @ .., found_namespace] = parts(resource);
         names.iter().zip(found).all(|(wanted, found)| wanted.is_empty() || wanted == found)
@@ -95,7 +96,12 @@ impl std::fmt::Display for SourceField {
 
 fn shown([group, version, kind, name, namespace]: &Names) -> String {
     let api_version = format!("{group}/{version}");
-    identifier(&Resource { api_version, kind: kind.clone(), name: name.clone(), namespace: namespace.clone() })
+    identifier(&Resource {
+        api_version,
+        kind: kind.clone(),
+        name: name.clone(),
+        namespace: namespace.clone(),
+    })
 }
 
 impl Selector {
@@ -141,7 +147,8 @@ pub(super) fn read(config: &FunctionConfig) -> Result<Vec<Replacement>, String> 
 fn replacement(value: &Value) -> Result<Replacement, String> {
     mapping(value, "each of the replacements")?;
     let (source, source_value) = (present(value, "source"), present(value, "sourceValue"));
-    let Some(targets) = present(value, "targets").filter(|_| source.is_some() || source_value.is_some()) else {
+    let Some(targets) = present(value, "targets").filter(|_| source.is_some() || source_value.is_some())
+    else {
         return Err("replacements must specify a source and at least one target".to_owned());
     };
     let source = match (source, source_value) {
@@ -180,8 +187,9 @@ fn target(value: &Value) -> Result<Target, String> {
 
 fn path(value: &Value) -> Result<FieldPath, String> {
     let Some(path) = value.text() else { return Err(mismatch("each of the fieldPaths", "a text")) };
-    FieldPath::parse(path)
-        .map_err(|problem| format!("unable to find field {} in replacement target: {problem}", go::quoted(path)))
+    FieldPath::parse(path).map_err(|problem| {
+        format!("unable to find field {} in replacement target: {problem}", go::quoted(path))
+    })
 }
 
 fn selector(value: &Value) -> Result<Selector, String> {
@@ -189,7 +197,9 @@ fn selector(value: &Value) -> Result<Selector, String> {
     let names = names(value)?;
     let pattern = |name: &String| match &**name {
         "" => Ok(None),
-        name => Pattern::whole(name).map(Some).map_err(|problem| format!("error creating target selector: {problem}")),
+        name => Pattern::whole(name)
+            .map(Some)
+            .map_err(|problem| format!("error creating target selector: {problem}")),
     };
     let [group, version, kind, name, namespace] = &names;
     let patterns = [pattern(group)?, pattern(version)?, pattern(kind)?, pattern(name)?, pattern(namespace)?];

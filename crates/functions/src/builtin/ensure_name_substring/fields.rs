@@ -123,7 +123,11 @@ const ELSEWHERE: &[(Kind, Kind, &[&str])] = &[
     (CONFIG_MAP, ("", "", "Node"), &["spec/configSource/configMap"]),
     (CONFIG_MAP, ("", "", "Role"), &["rules/resourceNames"]),
     (CONFIG_MAP, ("", "", "ClusterRole"), &["rules/resourceNames"]),
-    (CONFIG_MAP, ("", "", "Ingress"), &["metadata/annotations/nginx.ingress.kubernetes.io\\/fastcgi-params-configmap"]),
+    (
+        CONFIG_MAP,
+        ("", "", "Ingress"),
+        &["metadata/annotations/nginx.ingress.kubernetes.io\\/fastcgi-params-configmap"],
+    ),
     (
         SECRET,
         ("", "", "Ingress"),
@@ -138,7 +142,12 @@ const ELSEWHERE: &[(Kind, Kind, &[&str])] = &[
     (
         SECRET,
         ("", "", "StorageClass"),
-        &["parameters/secretName", "parameters/adminSecretName", "parameters/userSecretName", "parameters/secretRef"],
+        &[
+            "parameters/secretName",
+            "parameters/adminSecretName",
+            "parameters/userSecretName",
+            "parameters/secretRef",
+        ],
     ),
     (SECRET, ("", "", "Role"), &["rules/resourceNames"]),
     (SECRET, ("", "", "ClusterRole"), &["rules/resourceNames"]),

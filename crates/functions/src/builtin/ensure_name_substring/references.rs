@@ -29,10 +29,15 @@ pub(super) fn fix(list: &mut ResourceList<'_>, resources: &[Named]) -> Result<()
         let mut accounts = None;
         for reference in references.iter().filter(|reference| reference.field.matches(&referrer.resource)) {
             let accounts = accounts.get_or_insert_with(|| account_namespaces(list, referrer));
-            Referral { renamed: &renamed, referrer, reference, accounts }.fix_all(list).map_err(|problem| {
-                let shown = identifier(&identity(list, referrer.item));
-                format!("updating name reference in '{}' field of '{shown}': {problem}", reference.field.path)
-            })?;
+            Referral { renamed: &renamed, referrer, reference, accounts }.fix_all(list).map_err(
+                |problem| {
+                    let shown = identifier(&identity(list, referrer.item));
+                    format!(
+                        "updating name reference in '{}' field of '{shown}': {problem}",
+                        reference.field.path
+                    )
+                },
+            )?;
         }
     }
     Ok(())
@@ -88,7 +93,9 @@ impl<'r> Referral<'r> {
 
     fn fix_name(&self, list: &mut ResourceList<'_>, node: NodeId) -> Result<(), String> {
         let Some(name) = text(list, node) else { return Ok(()) };
-        if let Some(new_name) = self.target(list, &name, Place::Name)?.and_then(|target| target.new_name.as_deref()) {
+        if let Some(new_name) =
+            self.target(list, &name, Place::Name)?.and_then(|target| target.new_name.as_deref())
+        {
             list.set(node, new_name);
         }
         Ok(())
@@ -97,7 +104,8 @@ impl<'r> Referral<'r> {
     fn fix_mapping(&self, list: &mut ResourceList<'_>, node: NodeId) -> Result<(), String> {
         let name = list.get(node, "name").ok_or("path config error; no 'name' field in node")?;
         let Some(old_name) = text(list, name) else { return Ok(()) };
-        let namespace = list.get(node, "namespace").map(|namespace| text(list, namespace).unwrap_or_default());
+        let namespace =
+            list.get(node, "namespace").map(|namespace| text(list, namespace).unwrap_or_default());
         let Some(target) = self.target(list, &old_name, Place::Mapping(namespace.as_deref()))? else {
             return Ok(());
         };
@@ -111,7 +119,12 @@ impl<'r> Referral<'r> {
     }
 
     /// The resource that had this name.
-    fn target(&self, list: &ResourceList<'_>, name: &str, place: Place<'_>) -> Result<Option<&'r Named>, String> {
+    fn target(
+        &self,
+        list: &ResourceList<'_>,
+        name: &str,
+        place: Place<'_>,
+    ) -> Result<Option<&'r Named>, String> {
         let Some(namespaces) = self.renamed.get(name) else { return Ok(None) };
         let role = self.role(list);
         let is_meant = |candidate: &&Named| {

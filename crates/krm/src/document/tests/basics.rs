@@ -149,3 +149,31 @@ fn removes() {
     });
     assert_eq!(all, "# head\napiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n");
 }
+
+#[test]
+fn aliases_are_known_until_they_are_something_else() {
+    let mut document = Document::parse("a: &x {b: c}\nd: *x\ne: [*x]\n").unwrap();
+    let root = document.root();
+    let [a, d, e] = ["a", "d", "e"].map(|key| document.get(root, key).unwrap());
+    assert_eq!([a, d, e].map(|node| document.is_alias(node)), [false, true, false]);
+    assert!(document.is_alias(document.entries(e).next().unwrap()));
+    assert!(!document.is_alias(document.get(d, "b").unwrap()));
+    document.set(d, "text");
+    assert!(!document.is_alias(d));
+}
+
+#[test]
+fn the_text_of_a_scalar_is_as_it_is_written() {
+    let text = "a: y\nb: 'it''s'   # c\nc: [\"\\x41\", 014]\nd: |\n    two\n    lines\ne: &x !!str 1\nf: *x\ng:\nh: old\n";
+    let mut document = Document::parse(text).unwrap();
+    let root = document.root();
+    document.set_field(root, "h", "yes").unwrap();
+    let written = |path: &str| document.text_of(document.get(root, path).unwrap());
+    let found = ["a", "b", "d", "e", "f", "g", "h"].map(written);
+    assert_eq!(
+        found,
+        ["y\n", "'it''s'\n", "|\n  two\n  lines\n", "\"1\"\n", "\"1\"\n", "null\n", "\"yes\"\n"]
+    );
+    let entries = document.entries(document.get(root, "c").unwrap());
+    assert_eq!(entries.map(|entry| document.text_of(entry)).collect::<Vec<_>>(), ["\"\\x41\"\n", "014\n"]);
+}

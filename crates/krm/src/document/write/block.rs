@@ -116,7 +116,7 @@ impl Document<'_> {
         if let Some(line) = self.first_on_line(kept).filter(|_| place.is_none()) {
             text.extend(std::iter::repeat_n(' ', column));
             self.render_entry(&mut text, child, column, steps);
-            text.push_str(self.line_break());
+            text.push_str(self.line_break);
             insert(splices, self.head_comment_span(kept).map_or(line, |span| span.start), text);
         } else {
             self.render_entry(&mut text, child, column, steps);

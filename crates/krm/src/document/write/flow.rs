@@ -95,7 +95,7 @@ impl Document<'_> {
         let on_lines =
             kept.last().and_then(|&last| self.first_on_line(last).map(|line| self.entry_start(last) - line));
         let comma = match on_lines.filter(|_| self.spans_lines(id)) {
-            Some(column) => format!(",{}{}", self.line_break(), " ".repeat(column)),
+            Some(column) => format!(",{}{}", self.line_break, " ".repeat(column)),
             None if colon == ":" => ",".to_owned(),
             None => match kept {
                 [first, second, ..]

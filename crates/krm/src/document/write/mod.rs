@@ -130,7 +130,7 @@ impl Document<'_> {
             for comment in head.lines() {
                 text.extend(std::iter::repeat_n(' ', column));
                 text.push_str(comment);
-                text.push_str(self.line_break());
+                text.push_str(self.line_break);
             }
             replace(splices, self.head_comment_span(id).unwrap_or(line..line), text);
         }

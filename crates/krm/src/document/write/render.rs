@@ -34,16 +34,8 @@ impl Tail {
 }
 
 impl Document<'_> {
-    /// The line break that the document uses.
-    pub(super) fn line_break(&self) -> &'static str {
-        match memchr::memchr(b'\n', self.text.as_bytes()) {
-            Some(at) if at > 0 && self.text.as_bytes().get(at - 1) == Some(&b'\r') => "\r\n",
-            _ => "\n",
-        }
-    }
-
     pub(super) fn new_line(&self, out: &mut String, column: usize) {
-        out.push_str(self.line_break());
+        out.push_str(self.line_break);
         out.extend(std::iter::repeat_n(' ', column));
     }
 
@@ -250,7 +242,7 @@ impl Document<'_> {
                 move_lines(&mut out, text.get(indented.min(column)..).unwrap_or_default(), column, 0);
             }
             _ => match self.form(id, Place::Block) {
-                Form::Inline(text) => out = text,
+                Form::Inline(text) => out = self.line_of(id).map_or(text, str::to_owned),
                 Form::BlockScalar { header, lines } => {
                     out = header;
                     self.render_lines(&mut out, &lines, 2);
@@ -258,8 +250,16 @@ impl Document<'_> {
                 Form::BlockCollection => self.render_children(&mut out, id, 0, self.steps(id)),
             },
         }
-        out.push_str(self.line_break());
+        out.push_str(self.line_break);
         out
+    }
+
+    /// A scalar as it is written, if it is still what the text says and on one line.
+    fn line_of(&self, id: NodeId) -> Option<&str> {
+        let node = self.node(id).filter(|node| node.in_source() && node.kind == Kind::Scalar)?;
+        let text = self.text.get(node.start as usize..node.end as usize)?;
+        let is_there = !node.has(flag::CHANGED | flag::ALIAS | flag::PROPERTIES);
+        (is_there && !text.is_empty() && !text.contains('\n')).then_some(text)
     }
 
     /// Where the comments above the first key of the document start.

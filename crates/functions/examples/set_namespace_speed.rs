@@ -1,4 +1,4 @@
-//! How long set-namespace takes: `cargo run --release -p functions --example speed`.
+//! How long set-namespace takes: `cargo run --release -p functions --example set_namespace_speed`.
 
 use std::fmt::Write as _;
 use std::time::Instant;

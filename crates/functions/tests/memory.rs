@@ -1,0 +1,164 @@
+//! How much memory and time set-namespace takes: alone in its process, so that nobody else's is counted.
+#![expect(unsafe_code, reason = "an allocator that counts cannot be written without")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn taken(bytes: usize) {
+    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(now, Ordering::Relaxed);
+}
+
+// SAFETY: all is left to the system's allocator; the counters have nothing to do with the memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        // SAFETY: the caller keeps to the contract of this method, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // While it is moved, both are there.
+        taken(size);
+        // SAFETY: as above.
+        let moved = unsafe { System.realloc(pointer, layout, size) };
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        moved
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test at a time: the counters are for all.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A list of so many Deployments, as people write them. With `odd`, something that only the full parser reads.
+fn list(resources: usize, odd: bool) -> String {
+    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  data:\n    namespace: other\nitems:\n".to_owned();
+    for number in 0..resources {
+        let _ = write!(
+            text,
+            "\
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: web-{number}
+    namespace: shop # the team's own
+    labels:
+      app: web-{number}
+      tier: frontend
+    annotations:
+      example.com/contact: team-a@example.com
+  spec:
+    replicas: 2
+    selector:
+      matchLabels:
+        app: web-{number}
+    template:
+      metadata:
+        labels:
+          app: web-{number}
+          tier: frontend
+      spec:
+        containers:
+        - name: web
+          image: example.com/shop/web:1.4.{number}
+          ports:
+          - containerPort: 8080
+          env:
+          - name: MODE
+            value: \"production\"
+"
+        );
+    }
+    if odd {
+        text.insert_str(0, "? odd\n: &a key\n");
+    }
+    text
+}
+
+/// The most memory that something takes beside what is taken already.
+fn memory(of: impl FnOnce()) -> usize {
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    of();
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+/// The most memory that a run takes beside its input, and the shortest time of some.
+fn measure(input: &str) -> (usize, Duration) {
+    let mut shortest = Duration::MAX;
+    let memory = memory(|| {
+        for _ in 0..5 {
+            let start = Instant::now();
+            let outcome = functions::run("set-namespace", input.as_bytes()).unwrap();
+            shortest = shortest.min(start.elapsed());
+            assert!(outcome.succeeded);
+        }
+    });
+    (memory, shortest)
+}
+
+#[test]
+fn memory_and_time_are_linear() {
+    let _turn = TURN.lock();
+    for odd in [false, true] {
+        let [small, large] = [2_000, 9_000].map(|resources| list(resources, odd));
+        let mut times = Vec::new();
+        for input in [&small, &large] {
+            let (memory, time) = measure(input);
+            println!("odd: {odd}, {} bytes: {memory} bytes of memory, {time:?}", input.len());
+            assert!(memory <= 6 * input.len(), "{memory} bytes for {} bytes of input", input.len());
+            times.push(time);
+        }
+        // 4.5 times as large: the square would be 20 times as long, a noisy machine is not.
+        assert!(times[1] < 12 * times[0], "{times:?}");
+    }
+}
+
+/// Inputs that are made to take more than they are worth.
+#[test]
+fn hostile_inputs_take_no_more() {
+    let _turn = TURN.lock();
+    let mut laughs = "- a0: &a0 [lol, lol]\n".to_owned();
+    for level in 1..100 {
+        let below = level - 1;
+        let _ = writeln!(laughs, "  a{level}: &a{level} [*a{below}, *a{below}, *a{below}, *a{below}]");
+    }
+    let inputs = [
+        ("laughs", laughs),
+        ("aliases", format!("- a: &a [b]\n  c: [{}]\n", "*a, ".repeat(200_000))),
+        ("anchors", format!("- c: [{}]\n", "&a b, ".repeat(200_000))),
+        ("open", format!("- a: {}\n", "[".repeat(6 << 20))),
+        ("nested", format!("- a: {}{}\n", "[".repeat(10_000), "]".repeat(10_000))),
+        ("one text", format!("- a: {}\n", "x".repeat(6 << 20))),
+        ("comment", format!("- a: b # {}\n", "x".repeat(6 << 20))),
+    ];
+    for function in functions::all() {
+        for (what, items) in &inputs {
+            let config: String =
+                function.example.lines().fold(String::new(), |text, line| text + "  " + line + "\n");
+            let input = format!("kind: ResourceList\nfunctionConfig:\n{config}items:\n{items}");
+            let taken = memory(|| drop(function.run(input.as_bytes())));
+            // The copies that aliases may have take some MiB, however small the input is.
+            let limit = 6 * input.len() + (24 << 20);
+            assert!(taken <= limit, "{}, {what}: {taken} bytes for {} bytes", function.name, input.len());
+        }
+    }
+}
