@@ -49,7 +49,7 @@ pub struct FunctionConfigSpec {
     /// Serves images by an executable that the function runner has at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binary_executor: Option<BinaryExecutor>,
-    /// Serves images by a function that is built into Porch.
+    /// Serves images by a function that is built into Porch or the function runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go_executor: Option<GoExecutor>,
 }
@@ -134,7 +134,7 @@ pub struct BinaryExecutor {
     pub tags: Vec<String>,
 }
 
-/// A function that is built into Porch and the images it serves.
+/// A function that is built into Porch or the function runner, and the images it serves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GoExecutor {
