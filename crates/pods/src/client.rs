@@ -1,4 +1,4 @@
-//! The client of the Kubernetes API, with every request counted.
+//! The client of the Kubernetes API, with every request counted and none waited for without end.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,10 +14,13 @@ use kube::{
     client::{Body, ClientBuilder},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tower::{Layer, Service};
+use tower::{BoxError, Layer, Service};
 
 /// How long a connection to the API server may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long an answer may take to begin. Those that somebody waits for are given up sooner; this is for
+/// lists and watches over a connection that is dead and does not say so.
+const ANSWER: Duration = Duration::from_secs(30);
 /// The namespace of a runner outside a cluster.
 const NAMESPACE_OUTSIDE: &str = "porch-system";
 /// The file that tells a container its namespace.
@@ -111,21 +114,25 @@ struct CountingService<S> {
 impl<S, B> Service<Request<Body>> for CountingService<S>
 where
     S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
     S::Future: Send + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (verb, resource) = describe(request.method(), request.uri().path(), request.uri().query());
         let (count, answer) = (self.count.clone(), self.inner.call(request));
         Box::pin(async move {
-            let answer = answer.await;
+            let answer = match tokio::time::timeout(ANSWER, answer).await {
+                Ok(answer) => answer.map_err(Into::into),
+                Err(_) => Err("it does not answer".into()),
+            };
             let status = answer.as_ref().map_or(0, |response| response.status().as_u16());
             count(&ApiRequest { verb, resource, status });
             answer
@@ -171,6 +178,36 @@ mod tests {
         assert_eq!(describe(&Method::PATCH, custom, None), ("patch", "servicetemplates"));
         assert_eq!(describe(&Method::GET, "/version", None), ("list", "other"));
         assert_eq!(describe(&Method::GET, "/api/v1/namespaces/x/anything/y", None), ("get", "other"));
+    }
+
+    /// A connection that is dead and does not say so.
+    struct Silent;
+
+    impl Service<Request<Body>> for Silent {
+        type Response = Response<Body>;
+        type Error = BoxError;
+        type Future = std::future::Pending<Result<Response<Body>, BoxError>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<Body>) -> Self::Future {
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_answer_is_waited_for_without_end() {
+        let counted = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let count = counted.clone();
+        let count: Count = Arc::new(move |request| count.lock().unwrap().push(request.clone()));
+        let request = Request::get("/api/v1/namespaces/n/pods?watch=true").body(Body::empty()).unwrap();
+        let answer = Counting(count).layer(Silent).call(request);
+        let error = tokio::time::timeout(Duration::from_mins(1), answer).await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "it does not answer");
+        let expected = ApiRequest { verb: "watch", resource: "pods", status: 0 };
+        assert_eq!(*counted.lock().unwrap(), [expected]);
     }
 
     #[test]

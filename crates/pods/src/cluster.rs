@@ -86,16 +86,13 @@ impl Cluster {
         let mut template = self.template.clone();
         let known = template.wait_for(|state| !matches!(state, TemplateState::Unknown));
         let state = tokio::time::timeout(FIRST_TEMPLATE, known).await;
-        let unknown = || Failure::Unavailable {
-            cause: "the pod template is not known yet: the API server has not answered".to_owned(),
-        };
         match state.ok().and_then(Result::ok).as_deref() {
             Some(TemplateState::Ready(template)) => Ok(template.clone()),
             Some(TemplateState::Failed(error)) if error.may_pass() => {
                 Err((Failure::Unavailable { cause: error.to_string() }, false))
             }
             Some(TemplateState::Failed(error)) => Err((Failure::Unusable { cause: error.to_string() }, true)),
-            Some(TemplateState::Unknown) | None => Err((unknown(), false)),
+            Some(TemplateState::Unknown) | None => Err((unknown_template(), false)),
         }
     }
 
@@ -157,6 +154,12 @@ impl Debug for Cluster {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Cluster").field("settings", &self.settings).finish_non_exhaustive()
     }
+}
+
+/// Until the API server has told the template.
+pub(crate) fn unknown_template() -> Failure {
+    let cause = "the pod template is not known yet: the API server has not answered".to_owned();
+    Failure::Unavailable { cause }
 }
 
 /// What a pod must be made from to be up to date, beside its image.

@@ -117,5 +117,13 @@ impl Dial {
 
 /// Whether a pod still answers.
 pub(crate) async fn answers(client: &Client) -> bool {
-    matches!(tokio::time::timeout(TRY / 2, client.is_serving()).await, Ok(Ok(true)))
+    let asked = async {
+        if matches!(client.is_serving().await, Ok(true)) {
+            return true;
+        }
+        // That question may have gone the way that broke; the next goes another.
+        tokio::time::sleep(PAUSES.1).await;
+        matches!(client.is_serving().await, Ok(true))
+    };
+    tokio::time::timeout(TRY / 2, asked).await.unwrap_or(false)
 }

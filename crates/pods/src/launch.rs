@@ -21,7 +21,7 @@ use crate::{
     render::{self, FIELD_MANAGER, IMAGE_LABEL, RECLAIM_AFTER, SETTINGS_VERSION},
     settings::FunctionSettings,
     template::{Template, WRAPPER_PORT},
-    trouble::{self, Meaning, persistently},
+    trouble::{self, Meaning, Tries, patiently, persistently},
 };
 
 /// A pod to be made.
@@ -58,26 +58,40 @@ impl From<(Failure, bool)> for Outcome {
     }
 }
 
+/// What is told of a launch before its end.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// What the pod is made from is known.
+    Resolved,
+    /// Something holds it up that may pass.
+    Delayed(Failure),
+}
+
+/// Who is told.
+pub(crate) type Tell<'a> = &'a (dyn Fn(Step) + Send + Sync);
+
 type Trouble = (Failure, bool);
 
 impl Launch {
     /// Makes the pod.
-    pub(crate) async fn run(self, cluster: &Cluster) -> Outcome {
-        match self.try_run(cluster).await {
+    pub(crate) async fn run(self, cluster: &Cluster, tell: Tell<'_>) -> Outcome {
+        match self.try_run(cluster, tell).await {
             Ok(Some(pod)) => Outcome::Launched(Box::new(pod)),
             Ok(None) => Outcome::Taken,
             Err(trouble) => trouble.into(),
         }
     }
 
-    async fn try_run(&self, cluster: &Cluster) -> Result<Option<Pod>, Trouble> {
+    async fn try_run(&self, cluster: &Cluster, tell: Tell<'_>) -> Result<Option<Pod>, Trouble> {
         let inspected = cluster.world.inspect(&self.image, None).await;
         let metadata = inspected.map_err(|failure| {
             let lasting = is_lasting(&failure);
             (failure, lasting)
         })?;
         let template = cluster.template().await?;
-        let pull_secret = cluster.pull_secret(&self.image).await?;
+        let delayed = delayed(tell, "cannot prepare the secret to pull images with");
+        let pull_secret = patiently(cluster.pull_secret(&self.image), delayed).await?;
+        tell(Step::Resolved);
         let settings = cluster.world.settings(&self.image);
         let mut service = render::service(&template, &self.id, &cluster.settings.namespace);
         service
@@ -87,8 +101,8 @@ impl Launch {
             .insert(CLAIMED_BY.to_owned(), cluster.instance.clone());
         let pod = self.render(cluster, &template, &metadata, &settings, pull_secret.as_deref());
 
-        let Some(claim) = self.claim(cluster, &service).await? else { return Ok(None) };
-        match self.create(cluster, pod).await {
+        let Some(claim) = self.claim(cluster, &service, tell).await? else { return Ok(None) };
+        match self.create(cluster, pod, tell).await {
             Ok(pod) => Ok(Some(pod)),
             Err(trouble) => {
                 release(cluster, &claim).await;
@@ -138,20 +152,26 @@ impl Launch {
     }
 
     /// Claims the slot by its Service. `None`: another replica has it.
-    async fn claim(&self, cluster: &Cluster, service: &Service) -> Result<Option<Service>, Trouble> {
+    async fn claim(
+        &self,
+        cluster: &Cluster,
+        service: &Service,
+        tell: Tell<'_>,
+    ) -> Result<Option<Service>, Trouble> {
         let api: Api<Service> = cluster.api();
         let what = "cannot create the Service of a function pod";
         let params = post();
-        match persistently(|| api.create(&params, service)).await {
+        match persistently(|| api.create(&params, service), delayed(tell, what)).await {
             Ok(created) => return Ok(Some(created)),
             Err(error) if trouble::meaning(&error) == Meaning::Exists => {}
             Err(error) => return Err(trouble::failure(what, &error)),
         }
-        let there = match persistently(|| api.get_opt(&self.id)).await {
+        let what = "cannot look at the Service of a function pod";
+        let there = match persistently(|| api.get_opt(&self.id), delayed(tell, what)).await {
             Ok(Some(there)) => there,
             // It went between the two questions; the next launch will find the name free.
             Ok(None) => return Ok(None),
-            Err(error) => return Err(trouble::failure("cannot look at a Service", &error)),
+            Err(error) => return Err(trouble::failure(what, &error)),
         };
         if !is_function_service(&there) {
             let cause = format!(
@@ -171,7 +191,7 @@ impl Launch {
 
     /// Whether there is a pod for the Service. When in doubt there is.
     async fn has_pod(&self, cluster: &Cluster) -> bool {
-        let found = cluster.api::<Pod>().list(&self.of_this_id()).await;
+        let found = trouble::in_time(cluster.api::<Pod>().list(&self.of_this_id())).await;
         found.map_or(true, |pods| !pods.items.is_empty())
     }
 
@@ -179,33 +199,30 @@ impl Launch {
         ListParams::default().labels(&format!("{}={}", IMAGE_LABEL, self.id))
     }
 
-    async fn create(&self, cluster: &Cluster, mut pod: Pod) -> Result<Pod, Trouble> {
+    async fn create(&self, cluster: &Cluster, mut pod: Pod, tell: Tell<'_>) -> Result<Pod, Trouble> {
         let api: Api<Pod> = cluster.api();
-        let mut pause = Duration::from_millis(200);
-        let mut tries = 0;
+        let what = format!("cannot create a pod in {}", cluster.settings.namespace);
+        let delayed = delayed(tell, &what);
+        let mut tries = Tries::default();
         loop {
-            let error = match trouble::in_time(api.create(&post(), &pod)).await {
+            let params = post();
+            let error = match patiently(trouble::in_time(api.create(&params, &pod)), &delayed).await {
                 Ok(created) => return Ok(created),
                 Err(error) => error,
             };
-            tries += 1;
-            match trouble::meaning(&error) {
-                // A pod of that name is on its way out, or was made by hand.
-                Meaning::Exists if pod.metadata.name.is_some() => {
-                    pod.metadata.generate_name = pod.metadata.name.take().map(|name| format!("{name}-"));
-                }
-                Meaning::Passing | Meaning::Exists if tries < 5 => {
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                    // The answer may have been lost, not the request.
-                    if let Some(made) = self.find(&api).await {
-                        return Ok(made);
-                    }
-                }
-                _ => {
-                    let what = format!("cannot create a pod in {}", cluster.settings.namespace);
-                    return Err(trouble::failure(&what, &error));
-                }
+            let meaning = trouble::meaning(&error);
+            let is_worth_a_try = meaning == Meaning::Exists || trouble::may_pass(meaning);
+            let Some(pause) = is_worth_a_try.then(|| tries.next(&error, &delayed)).flatten() else {
+                return Err(trouble::failure(&what, &error));
+            };
+            tokio::time::sleep(pause).await;
+            // The answer may have been lost, not the request.
+            if let Some(made) = self.find(&api).await {
+                return Ok(made);
+            }
+            // A pod of that name is on its way out, or was made by hand.
+            if let Some(name) = pod.metadata.name.take_if(|_| meaning == Meaning::Exists) {
+                pod.metadata.generate_name = Some(format!("{name}-"));
             }
         }
     }
@@ -214,6 +231,11 @@ impl Launch {
         let pods = trouble::in_time(api.list(&self.of_this_id())).await.ok()?;
         pods.items.into_iter().find(|pod| pod.annotations().get(LAUNCH) == Some(&self.mark))
     }
+}
+
+/// Tells of trouble with what is being done.
+fn delayed<'a>(tell: Tell<'a>, what: &'a str) -> impl Fn(&str) + Send + Sync + use<'a> {
+    move |words| tell(Step::Delayed(Failure::Unavailable { cause: format!("{what}: {words}") }))
 }
 
 fn post() -> PostParams {
@@ -268,10 +290,15 @@ where
         preconditions: Some(kube::api::Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
         ..DeleteParams::default()
     };
-    match persistently(|| async { api.delete(name, &params).await.map(drop) }).await {
-        Err(error) if matches!(trouble::meaning(&error), Meaning::Missing | Meaning::Conflict) => {
-            Ok(Removal::WasGone)
+    let ask = || async {
+        match api.delete(name, &params).await {
+            // A conflict: what has the name now is another.
+            Err(error) if matches!(trouble::meaning(&error), Meaning::Missing | Meaning::Conflict) => {
+                Ok(Removal::WasGone)
+            }
+            outcome => outcome.map(|_| Removal::Begun),
         }
-        outcome => outcome.map(|()| Removal::Begun),
-    }
+    };
+    // Nobody waits for it.
+    persistently(ask, |_| {}).await
 }

@@ -17,7 +17,7 @@ use wire::{
 use crate::{
     connect::{self, Connection},
     observe::{Trouble, TroubleKind},
-    worker::Message,
+    worker::{Message, Verdict},
 };
 
 /// How long after a lost connection the cluster is given to say what happened to the pod.
@@ -44,9 +44,10 @@ impl Drop for Ticket {
 }
 
 /// What a call is given.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Granted {
     pub(crate) pod: PodId,
+    pub(crate) uid: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) connection: Arc<Connection>,
     pub(crate) end: Arc<End>,
@@ -57,7 +58,7 @@ pub(crate) struct Granted {
 pub(crate) struct End {
     /// Cancelled when the pod is dead.
     pub(crate) token: CancellationToken,
-    /// What the cluster says killed it.
+    /// What the cluster says killed it, having been in use.
     pub(crate) cause: OnceLock<Trouble>,
 }
 
@@ -111,7 +112,7 @@ impl Lease {
             // An answer that is there counts, whatever became of the pod since.
             biased;
             outcome = call => outcome,
-            () = self.granted.end.token.cancelled() => return Err(self.judge_death(image, "it was ended by the cluster")),
+            () = self.granted.end.token.cancelled() => return Err(self.granted.judge_death(image, "it was ended by the cluster")),
         };
         match outcome {
             Ok(response) => {
@@ -119,7 +120,14 @@ impl Lease {
             }
             // The wrapper's own answer has no source; a broken connection has one.
             Err(status) if std::error::Error::source(&status).is_some() => {
-                Err(self.investigate(image, &client, status.message(), deadline).await)
+                let investigation = Investigation {
+                    granted: self.granted.clone(),
+                    messages: self.ticket.messages.clone(),
+                    client,
+                    image: image.to_owned(),
+                    words: status.message().to_owned(),
+                };
+                Err(investigation.run(deadline).await)
             }
             Err(status) if status.code() == tonic::Code::Unavailable => {
                 Err(Lost::Pod(failure(image, &format!("the pod answered: {}", status.message()))))
@@ -129,46 +137,67 @@ impl Lease {
             }
         }
     }
+}
 
-    /// Finds out what became of the pod whose connection broke, and has it removed if it is dead.
-    async fn investigate(
-        &self,
-        image: &str,
-        client: &Client,
-        words: &str,
-        deadline: Option<Instant>,
-    ) -> Lost {
+impl Granted {
+    fn judge_death(&self, image: &str, words: &str) -> Lost {
+        match self.end.cause.get() {
+            Some(trouble) if trouble.kind == TroubleKind::OutOfMemory => Lost::Call(Failure::Exhausted {
+                image: image.to_owned(),
+                cause: format!(
+                    "its pod {} ran out of memory while it ran: {}; give the function more with resources.limits.memory",
+                    self.name, trouble.text
+                ),
+                stderr: String::new(),
+            }),
+            Some(trouble) => {
+                Lost::Pod(failure(image, &format!("its pod {} died: {}", self.name, trouble.text)))
+            }
+            None => Lost::Pod(failure(image, &format!("its pod {} died: {words}", self.name))),
+        }
+    }
+}
+
+/// A search for what became of a pod whose connection broke.
+struct Investigation {
+    granted: Granted,
+    messages: mpsc::UnboundedSender<Message>,
+    client: Client,
+    image: String,
+    words: String,
+}
+
+impl Investigation {
+    /// Keeps new calls from the pod until it is known what became of it. That comes to its end also
+    /// when the caller does not wait for it.
+    async fn run(self, deadline: Option<Instant>) -> Lost {
+        self.tell(Verdict::Doubtful);
+        let (image, words) = (self.image.clone(), self.words.clone());
+        let verdict = tokio::spawn(self.judge(deadline)).await;
+        verdict.unwrap_or_else(|_| Lost::Pod(failure(&image, &words)))
+    }
+
+    async fn judge(self, deadline: Option<Instant>) -> Lost {
         let end = &self.granted.end;
-        if !end.token.is_cancelled() && connect::answers(client).await {
-            let cause = format!("the connection to the pod {} broke: {words}", self.granted.name);
-            return Lost::Pod(failure(image, &cause));
+        if !end.token.is_cancelled() && connect::answers(&self.client).await {
+            self.tell(Verdict::Alive);
+            let cause = format!("the connection to the pod {} broke: {}", self.granted.name, self.words);
+            return Lost::Pod(failure(&self.image, &cause));
         }
         // What the cluster says decides whether another pod would fare better.
         let latest = Instant::now() + POST_MORTEM;
         let latest = deadline.map_or(latest, |deadline| deadline.min(latest));
         let _ = tokio::time::timeout_at(latest, end.token.cancelled()).await;
-        let lost = self.judge_death(image, words);
+        let lost = self.granted.judge_death(&self.image, &self.words);
         let (Lost::Pod(failure) | Lost::Call(failure)) = &lost;
-        let suspect = Message::Suspect { pod: self.granted.pod, failure: Arc::new(failure.clone()) };
-        let _ = self.ticket.messages.send(suspect);
+        self.tell(Verdict::Dead(Arc::new(failure.clone())));
         lost
     }
 
-    fn judge_death(&self, image: &str, words: &str) -> Lost {
-        match self.granted.end.cause.get() {
-            Some(trouble) if trouble.kind == TroubleKind::OutOfMemory => Lost::Call(Failure::Exhausted {
-                image: image.to_owned(),
-                cause: format!(
-                    "its pod {} ran out of memory while it ran: {}; give the function more with resources.limits.memory",
-                    self.granted.name, trouble.text
-                ),
-                stderr: String::new(),
-            }),
-            Some(trouble) => {
-                Lost::Pod(failure(image, &format!("its pod {} died: {}", self.granted.name, trouble.text)))
-            }
-            None => Lost::Pod(failure(image, &format!("its pod {} died: {words}", self.granted.name))),
-        }
+    fn tell(&self, verdict: Verdict) {
+        let (pod, uid) = (self.granted.pod, self.granted.uid.clone());
+        // Without a pool there is nobody to tell.
+        let _ = self.messages.send(Message::Judged { pod, uid, verdict });
     }
 }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use wire::Failure;
 
 use crate::{
-    cluster::{Cluster, RuntimeSettings},
+    cluster::{Cluster, RuntimeSettings, unknown_template},
     lease::{Granted, Lease, Ticket},
     pull_secret::PullSecret,
     template::source,
@@ -87,7 +87,19 @@ impl Runtime {
     ) -> Result<Lease, Failure> {
         let no_pod =
             |cause: Failure| Failure::NoPod { image: image.as_given().to_owned(), cause: Box::new(cause) };
-        let template = self.cluster.template().await.map_err(|(failure, _)| no_pod(failure))?;
+        let started = Instant::now();
+        let template = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, self.cluster.template()).await,
+            None => Ok(self.cluster.template().await),
+        };
+        let template = match template {
+            Ok(template) => template.map_err(|(failure, _)| no_pod(failure))?,
+            Err(_) => {
+                let trouble = Some(Arc::new(unknown_template()));
+                let refusal = Refusal::TimedOut { trouble, for_room: false };
+                return Err(refused(image, refusal, started.elapsed()));
+            }
+        };
         let settings = self.cluster.world.settings(image);
         let stem = Cluster::stem(image, &metadata.digest);
         let spec = Arc::new(self.cluster.spec(stem, &template.version, &settings));
@@ -97,7 +109,6 @@ impl Runtime {
         self.messages.send(Message::Arrived(Box::new(arrival))).map_err(|_| no_pod(ended()))?;
         // From here on the call is known to the pool until it is told otherwise.
         let ticket = Ticket::new(call, self.messages.clone());
-        let started = Instant::now();
         match answer.await.map_err(|_| no_pod(ended()))? {
             Ok(granted) => Ok(Lease::new(ticket, granted)),
             Err(refusal) => Err(refused(image, refusal, started.elapsed())),

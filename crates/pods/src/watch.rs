@@ -20,6 +20,7 @@ use crate::{
     marks::is_function_service,
     observe::{self, Sighting},
     render::IMAGE_LABEL,
+    trouble,
 };
 
 /// A change of what is watched.
@@ -33,6 +34,8 @@ pub(crate) enum Change<T> {
     Restarted,
     /// That was everything there is.
     Listed,
+    /// Nothing is seen for now, and why.
+    Failed(String),
 }
 
 /// A Service of a function pod.
@@ -104,12 +107,27 @@ async fn follow<K, T>(
                 }
             }
             Ok(None) => return,
-            // The watcher begins again by itself; it is told once until it works again.
-            Err(error) if !is_told => {
-                warn!(cause = %error, "cannot watch {what}; what is known stays in use until it works again");
-                (is_well, is_told) = (false, true);
+            // The watcher begins again by itself; the log is told once until it works again.
+            Err(error) => {
+                tell(Change::Failed(format!("cannot watch {what}: {}; trying again", words(&error))));
+                if std::mem::replace(&mut is_told, true) {
+                    debug!(cause = %error, "still cannot watch {what}");
+                } else {
+                    warn!(cause = %error, "cannot watch {what}; what is known stays in use until it works again");
+                }
+                is_well = false;
             }
-            Err(error) => debug!(cause = %error, "still cannot watch {what}"),
         }
+    }
+}
+
+/// What the API server says of a watch.
+fn words(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => trouble::words(error),
+        watcher::Error::WatchError(status) => trouble::words(&kube::Error::Api(status.clone())),
+        watcher::Error::NoResourceVersion => error.to_string(),
     }
 }

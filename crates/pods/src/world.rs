@@ -28,12 +28,14 @@ pub trait World: Send + Sync + 'static {
 /// A stage of a pod's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdStart {
-    /// From the decision to the pod's place on a node.
+    /// From the decision until what the pod is made from is known: its image, template and pull secret.
+    Resolve,
+    /// Until the pod has a place on a node.
     Schedule,
-    /// Until its first container runs: mostly its images' way to the node.
-    Pull,
-    /// Until the function's container runs.
+    /// Until its init containers are done, their images' way to the node included.
     Start,
+    /// Until the function's container runs: where the node lacks its image, mostly that image's way to it.
+    Pull,
     /// Until the wrapper in it answers.
     Connect,
 }
@@ -42,9 +44,10 @@ impl ColdStart {
     /// The stage as a word.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Resolve => "resolve",
             Self::Schedule => "schedule",
-            Self::Pull => "pull",
             Self::Start => "start",
+            Self::Pull => "pull",
             Self::Connect => "connect",
         }
     }

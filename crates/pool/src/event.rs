@@ -60,8 +60,14 @@ pub enum Event<F> {
         /// Whether trying again soon is of no use.
         lasting: bool,
     },
-    /// A pod answers.
+    /// A pod answers, for the first time or again.
     Connected {
+        /// The pod.
+        pod: PodId,
+    },
+    /// The connection to a pod broke, and what became of the pod is being found out. Until `Connected` or
+    /// `Broken` it takes no new calls; those in it go on.
+    Doubted {
         /// The pod.
         pod: PodId,
     },

@@ -115,6 +115,8 @@ impl<F: Clone> Fleet<F> {
         pod.uid = Some(uid.clone());
         common.uids.insert(uid.clone(), id);
         pod.stage = Stage::Starting { since: common.now };
+        // Whatever kept it from being made has passed.
+        pod.trouble = None;
         if let Some(observed) = observed {
             pod.observe(observed);
         }

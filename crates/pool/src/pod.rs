@@ -55,6 +55,8 @@ pub(crate) enum Stage {
     },
     /// It takes calls.
     Ready,
+    /// It took calls, and whether it still can is being found out.
+    Doubted,
     /// It takes no more calls and will go.
     Ending(Ending),
 }
@@ -176,7 +178,7 @@ impl<F> Pod<F> {
             Stage::Taken { .. } => Some(self.begun.saturating_add(ready_timeout)),
             Stage::Starting { since } => Some(since.saturating_add(ready_timeout)),
             // A launch comes to its end.
-            Stage::Launching | Stage::Ready | Stage::Ending(_) => None,
+            Stage::Launching | Stage::Ready | Stage::Doubted | Stage::Ending(_) => None,
         }
     }
 
@@ -231,6 +233,7 @@ impl<F> Pod<F> {
             Stage::Taken { .. } => "taken",
             Stage::Starting { .. } => "starting",
             Stage::Ready => "ready",
+            Stage::Doubted => "doubted",
             Stage::Ending(_) => "ending",
         }
     }

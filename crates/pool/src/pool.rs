@@ -37,6 +37,7 @@ impl<F: Clone> Pool<F> {
             Event::Taken { pod } => self.taken(pod),
             Event::NotLaunched { pod, failure, lasting } => self.not_launched(pod, failure, lasting),
             Event::Connected { pod } => self.connected(pod),
+            Event::Doubted { pod } => self.doubted(pod),
             Event::Broken { pod, failure, lasting } => self.broken(pod, failure, lasting),
             Event::Trouble { pod, failure } => self.troubled(pod, failure),
             Event::Tick => {}
@@ -50,6 +51,16 @@ impl<F: Clone> Pool<F> {
     /// When a `Tick` is needed at the latest, if nothing else happens.
     pub fn wake_at(&self) -> Option<Moment> {
         self.common.timers.first().map(|&(wake, _)| wake)
+    }
+
+    /// Whether a pod is known, however far it is.
+    pub fn knows(&self, pod: PodId) -> bool {
+        self.common.pods.contains_key(&pod)
+    }
+
+    /// Every function that is known, and what its pods are to be.
+    pub fn functions(&self) -> impl Iterator<Item = (&Function, &Arc<Spec>)> {
+        self.fleets.iter().map(|(function, fleet)| (function, &fleet.spec))
     }
 
     /// The pool as it is now.

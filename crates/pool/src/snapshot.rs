@@ -26,7 +26,7 @@ pub struct PodView<F> {
     pub uid: Option<Arc<str>>,
     /// Whether it is what its function's pods are to be now.
     pub current: bool,
-    /// One of `launching`, `taken`, `starting`, `ready`, `ending`.
+    /// One of `launching`, `taken`, `starting`, `ready`, `doubted`, `ending`.
     pub phase: &'static str,
     /// Calls of this replica in it.
     pub calls: usize,

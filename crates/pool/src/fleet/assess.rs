@@ -124,7 +124,9 @@ impl<F: Clone> Fleet<F> {
         for pod in self.wanted() {
             wanted += 1;
             coming += usize::from(pod.is_coming());
-            spare = spare.saturating_add(self.max_queue().saturating_sub(pod.calls.len()));
+            if pod.stage != Stage::Doubted {
+                spare = spare.saturating_add(self.max_queue().saturating_sub(pod.calls.len()));
+            }
         }
         let for_calls = waiting.saturating_sub(spare).div_ceil(self.max_queue());
         // What there was no room for stays needed while calls crowd the pods there are,

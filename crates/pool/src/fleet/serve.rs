@@ -86,7 +86,7 @@ impl<F: Clone> Fleet<F> {
         let Some(backoff) = self.backoff.as_ref() else { return };
         let hopeless = backoff.lasting && backoff.pausing(common.now).is_some();
         let Some(failure) = backoff.failure.clone().filter(|_| hopeless) else { return };
-        if self.pods.values().any(|pod| pod.is_ready() || pod.is_coming()) {
+        if self.pods.values().any(|pod| !pod.is_ending()) {
             return;
         }
         while let Some(call) = self.queue.pop() {

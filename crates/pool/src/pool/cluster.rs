@@ -93,14 +93,24 @@ impl<F: Clone> Pool<F> {
 
     pub(super) fn connected(&mut self, pod: PodId) {
         self.with_pod(pod, |fleet, common| {
-            let Some(known) = fleet.pods.get(&pod) else { return };
-            if !matches!(known.stage, Stage::Starting { .. }) {
-                return;
+            let Some(known) = fleet.pods.get_mut(&pod) else { return };
+            match known.stage {
+                Stage::Starting { .. } => {}
+                Stage::Doubted => return known.stage = Stage::Ready,
+                _ => return,
             }
             if known.is_current(&fleet.spec) {
                 fleet.backoff = None;
             }
             fleet.record(pod, Pod::become_ready, common);
+        });
+    }
+
+    pub(super) fn doubted(&mut self, pod: PodId) {
+        self.with_pod(pod, |fleet, _| {
+            if let Some(known) = fleet.pods.get_mut(&pod).filter(|pod| pod.is_ready()) {
+                known.stage = Stage::Doubted;
+            }
         });
     }
 

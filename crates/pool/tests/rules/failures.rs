@@ -248,3 +248,73 @@ fn busy() -> Bench {
     bench.start(1);
     bench
 }
+
+#[test]
+fn a_pod_in_doubt_gets_no_new_calls_until_it_answers_again() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.start(1);
+    assert_eq!(bench.doubted(1), [""; 0]);
+    assert_eq!(bench.pods(), ["a 1 doubted 1"]);
+    assert_eq!(bench.arrive(2, A), [""; 0], "it counts as one of the pods that may be");
+    assert_eq!(bench.connected(1), ["grant 2 to 1"]);
+    assert_eq!(bench.pods(), ["a 1 ready 2"]);
+}
+
+#[test]
+fn while_a_pod_is_in_doubt_another_is_started_for_new_calls() {
+    let mut bench = Bench::new(limits());
+    bench.respecify(|spec| spec.max_pods = 2);
+    bench.arrive(1, A);
+    bench.start(1);
+    bench.doubted(1);
+    assert_eq!(bench.arrive(2, A), ["launch 2 a-2 r1"]);
+    let lost = bench.broken(1, "it died", false);
+    assert_eq!(lost, ["lost 1", "delete 1 u1: Failed"]);
+    assert_eq!(bench.start(2).last().unwrap(), "grant 2 to 2");
+}
+
+#[test]
+fn a_pod_in_doubt_that_died_is_replaced_at_once() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.start(1);
+    bench.doubted(1);
+    bench.arrive(2, A);
+    let replaced = bench.broken(1, "it died", false);
+    assert_eq!(replaced, ["lost 1", "delete 1 u1: Failed", "launch 2 a-2 r1"], "it was no failed start");
+}
+
+#[test]
+fn only_a_pod_that_takes_calls_can_be_in_doubt() {
+    let mut bench = Bench::new(limits());
+    bench.doubted(7);
+    bench.arrive(1, A);
+    bench.doubted(1);
+    bench.launched(1);
+    bench.doubted(1);
+    assert_eq!(bench.connected(1).last().unwrap(), "grant 1 to 1");
+}
+
+#[test]
+fn what_kept_a_pod_from_being_made_is_no_trouble_once_it_is_made() {
+    let mut bench = Bench::new(limits());
+    let until = bench.now + seconds(10);
+    bench.arrive_until(1, A, Some(until));
+    bench.trouble(1, "server is away");
+    bench.launched(1);
+    let refused = bench.sleep();
+    assert_eq!(refused, ["time 1 out"]);
+}
+
+#[test]
+fn functions_are_known_by_what_their_pods_are_to_be_while_they_have_none() {
+    let mut bench = Bench::new(limits());
+    bench.respecify(|spec| spec.min_pods = 1);
+    bench.want(A, false);
+    assert!(bench.pool.knows(pool::PodId(1)));
+    bench.not_launched(1, "server is away", false);
+    assert!(!bench.pool.knows(pool::PodId(1)));
+    let known: Vec<_> = bench.pool.functions().map(|(function, spec)| (&**function, spec.min_pods)).collect();
+    assert_eq!(known, [(A, 1)]);
+}

@@ -112,6 +112,10 @@ impl Bench {
         self.handle(Event::Connected { pod: PodId(pod) })
     }
 
+    pub(crate) fn doubted(&mut self, pod: u64) -> Vec<String> {
+        self.handle(Event::Doubted { pod: PodId(pod) })
+    }
+
     pub(crate) fn broken(&mut self, pod: u64, failure: &'static str, lasting: bool) -> Vec<String> {
         self.handle(Event::Broken { pod: PodId(pod), failure, lasting })
     }

@@ -208,7 +208,7 @@ fn progress(
     if pods().any(|view| view.phase == "ready") {
         let awaited = |view: &PodView<Failure>| view.current && view.trouble.is_none() && soon(view.pod);
         ensure!(pods().filter(coming).any(awaited), "calls wait for {function} and a pod is ready");
-    } else if !pods().any(|view| coming(&view)) {
+    } else if !pods().any(|view| coming(&view) || view.phase == "doubted") {
         let full = replica.limits.max_pods.is_some_and(|limit| snapshot.pods.len() >= limit);
         let failed = replica.last_failure.get(function);
         let pausing = failed.is_some_and(|&failed| now < failed + replica.limits.max_backoff);

@@ -53,12 +53,36 @@ pub(crate) type Seen = BTreeMap<String, usize>;
 
 #[derive(Clone)]
 pub(crate) enum Task {
-    Claim { pod: PodId, function: Function, spec: Arc<Spec>, slot: usize, again: bool },
-    Create { pod: PodId, function: Function, spec: Arc<Spec>, slot: usize },
+    Claim {
+        pod: PodId,
+        function: Function,
+        spec: Arc<Spec>,
+        slot: usize,
+        again: bool,
+    },
+    Create {
+        pod: PodId,
+        function: Function,
+        spec: Arc<Spec>,
+        slot: usize,
+    },
     Report(Event<Failure>),
-    Connect { pod: PodId, uid: Arc<str> },
-    Delete { uid: Arc<str> },
-    Record { uid: Arc<str>, keep_until: Moment },
+    Connect {
+        pod: PodId,
+        uid: Arc<str>,
+    },
+    /// Find out what became of a pod whose connection broke.
+    Judge {
+        pod: PodId,
+        uid: Arc<str>,
+    },
+    Delete {
+        uid: Arc<str>,
+    },
+    Record {
+        uid: Arc<str>,
+        keep_until: Moment,
+    },
 }
 
 pub(crate) struct Call {
@@ -161,6 +185,11 @@ impl Replica {
             Event::Connected { pod } => {
                 if let Some(pod) = self.pods.get_mut(pod) {
                     pod.connected = true;
+                }
+            }
+            Event::Doubted { pod } => {
+                if let Some(pod) = self.pods.get_mut(pod) {
+                    pod.connected = false;
                 }
             }
             Event::NotLaunched { pod, failure, .. } | Event::Trouble { pod, failure } => {

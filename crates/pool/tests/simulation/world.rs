@@ -187,6 +187,7 @@ impl World {
             Task::Create { .. } => self.create(replica, task, roll),
             Task::Report(event) => self.handle(replica, event)?,
             Task::Connect { pod, uid } => self.connect(replica, pod, uid, roll)?,
+            Task::Judge { pod, uid } => self.judge(replica, pod, &uid, roll)?,
             Task::Delete { uid } => match self.cluster.pods.get_mut(&uid) {
                 _ if goes_wrong => {}
                 None => self.report(replica, Event::Gone { uid }),
@@ -253,12 +254,30 @@ impl World {
         }
     }
 
+    /// Ends the doubt about a pod, unless another has come in its place.
+    fn judge(&mut self, replica: usize, pod: PodId, uid: &Arc<str>, roll: usize) -> Checked {
+        let known = self.replicas[replica].pods.get(&pod);
+        if known.is_none_or(|known| known.uid.as_ref() != Some(uid)) {
+            return Ok(());
+        }
+        if self.cluster.pods.get(uid).is_some_and(crate::cluster::ClusterPod::is_reachable) {
+            return self.handle(replica, Event::Connected { pod });
+        }
+        let failure = self.number();
+        self.handle(replica, Event::Broken { pod, failure, lasting: roll.is_multiple_of(2) })
+    }
+
     pub(crate) fn break_connection(&mut self, replica: usize, pick: usize, roll: usize) -> Checked {
         let known = self.replicas[replica].pods.iter().filter(|(_, pod)| pod.connected && !pod.dead);
         let connections: Vec<_> = known.map(|(&id, pod)| (id, pod.uid.clone())).collect();
         let Some((pod, uid)) = connections.get(pick % connections.len().max(1)).cloned() else {
             return Ok(());
         };
+        if let Some(uid) = uid.clone().filter(|_| self.faults && (200..500).contains(&roll)) {
+            // What became of it is found out later.
+            self.replicas[replica].tasks.push(Task::Judge { pod, uid });
+            return self.handle(replica, Event::Doubted { pod });
+        }
         let found = uid.and_then(|uid| self.cluster.pods.get(&uid));
         if found.is_some_and(crate::cluster::ClusterPod::is_reachable) && !(self.faults && roll < 200) {
             return Ok(());
