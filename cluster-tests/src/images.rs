@@ -1,11 +1,15 @@
 //! Our images, from `make images` to the cluster's registry.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{process::Command, sync::Mutex};
 
-use crate::checkout;
+use crate::{checkout, derived};
 
 /// The registry as it is called from pods; on the node it is `localhost:5000`.
 pub const REGISTRY_FOR_PODS: &str = "10.199.0.1:5000";
@@ -45,11 +49,27 @@ pub async fn push_as(name: &str, tag: &str) -> String {
 
 /// The same under another name and tag.
 pub async fn push_to(name: &str, repository: &str, tag: &str) -> String {
+    push_layout(&layout(name), repository, tag).await
+}
+
+/// The same under another name, with a program at `place` that may be there already.
+pub async fn push_with(name: &str, repository: &str, program: &Path, place: &str) -> String {
+    let (layout, tag) = derived::layout(&layout(name), repository, program, place);
+    push_layout(&layout, repository, &tag).await
+}
+
+async fn push_layout(layout: &Path, repository: &str, tag: &str) -> String {
+    // One at a time, and each once: the registry fails when two push the same for the first time.
+    static PUSHED: Mutex<BTreeSet<String>> = Mutex::const_new(BTreeSet::new());
     let reference = format!("localhost:5000/{repository}:{tag}");
-    let source = format!("oci:{}", layout(name).display());
+    let mut pushed = PUSHED.lock().await;
+    if pushed.contains(&reference) {
+        return reference;
+    }
+    let source = format!("oci:{}", layout.display());
     let target = format!("docker://{reference}");
     // A layout with several tags wants one named.
-    let tagged = fs::read_to_string(layout(name).join("index.json"))
+    let tagged = fs::read_to_string(layout.join("index.json"))
         .is_ok_and(|index| index.contains("org.opencontainers.image.ref.name"));
     let source = if tagged { format!("{source}:latest") } else { source };
     let output = Command::new("skopeo")
@@ -57,6 +77,7 @@ pub async fn push_to(name: &str, repository: &str, tag: &str) -> String {
         .output()
         .await
         .expect("skopeo starts");
-    assert!(output.status.success(), "pushing {name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "pushing {repository}: {}", String::from_utf8_lossy(&output.stderr));
+    pushed.insert(reference.clone());
     reference
 }

@@ -12,8 +12,11 @@
 
 mod audit;
 mod cut;
+mod definitions;
+mod derived;
 mod function;
 mod images;
+mod knocks;
 mod kubectl;
 mod manifests;
 mod page;
@@ -28,8 +31,10 @@ mod witness;
 
 pub use audit::{Request, refusals_of, requests_of};
 pub use cut::Cut;
+pub use definitions::our_definitions;
 pub use function::{host_of, order};
-pub use images::{REGISTRY_FOR_PODS, digest, digest_tag, has_image, push, push_as, push_to};
+pub use images::{REGISTRY_FOR_PODS, digest, digest_tag, has_image, push, push_as, push_to, push_with};
+pub use knocks::Knocks;
 pub use kubectl::{kubectl, kustomize};
 pub use manifests::{Applied, containers_of, parse, replace_images};
 pub use page::page;
@@ -43,6 +48,9 @@ pub use wait::{deployment_ready, eventually, service_reachable, until};
 pub use witness::{IMAGE_LABEL, Seen, Witness};
 
 use std::path::PathBuf;
+
+/// The address of the node, as pods reach it.
+pub const NODE: &str = "10.199.0.1";
 
 /// The root of the checkout.
 pub fn checkout() -> PathBuf {

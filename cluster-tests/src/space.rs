@@ -20,7 +20,7 @@ use kube::{
     runtime::wait::conditions,
 };
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::{
     Applied, deployment_ready,
@@ -31,8 +31,14 @@ use crate::{
 /// How long a namespace may take to go, its pods' grace included.
 const REMOVAL: Duration = Duration::from_mins(2);
 
-/// Held by tests that use names only one of them can have.
-static FIXED_NAMES: AsyncMutex<()> = AsyncMutex::const_new(());
+/// Held alone by tests that use names only one of them can have, and together by those that share what has them.
+static FIXED_NAMES: RwLock<()> = RwLock::const_new(());
+
+/// How a test holds the fixed names.
+enum Hold {
+    Alone(RwLockWriteGuard<'static, ()>),
+    Together(RwLockReadGuard<'static, ()>),
+}
 
 /// A namespace of a test's own, and all else it has applied; removed when the
 /// test ends, unless `CLUSTER_TESTS_KEEP` is set.
@@ -41,7 +47,7 @@ pub struct Space {
     client: Client,
     namespace: String,
     applied: Mutex<Vec<Applied>>,
-    fixed_names: Mutex<Option<MutexGuard<'static, ()>>>,
+    fixed_names: Mutex<Option<Hold>>,
 }
 
 /// Runs a test on the cluster, in a namespace of its own. When it fails, it
@@ -121,8 +127,36 @@ impl Space {
     /// From here to the end of the test, clean-up included, no other test uses
     /// names that are the same in every test.
     pub async fn claim_fixed_names(&self) {
-        let guard = FIXED_NAMES.lock().await;
-        *self.fixed_names.lock().unwrap() = Some(guard);
+        // Not in line: behind one that waits to be alone, those would wait who can share what is shared now.
+        let guard = loop {
+            match FIXED_NAMES.try_write() {
+                Ok(guard) => break guard,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        };
+        self.hold_alone(guard).await;
+    }
+
+    /// The same, for a test that shares our definitions soon. It waits in line, as it holds nobody up for long.
+    pub async fn claim_fixed_names_for_now(&self) {
+        self.hold_alone(FIXED_NAMES.write().await).await;
+    }
+
+    async fn hold_alone(&self, guard: RwLockWriteGuard<'static, ()>) {
+        *self.fixed_names.lock().unwrap() = Some(Hold::Alone(guard));
+        self.remove_definitions().await;
+    }
+
+    /// From here to the end of the test, clean-up included, no other test claims fixed names. One that has claimed
+    /// them itself shares them from here on.
+    pub(crate) async fn share_fixed_names(&self) {
+        let held = self.fixed_names.lock().unwrap().take();
+        let guard = match held {
+            Some(Hold::Alone(guard)) => guard.downgrade(),
+            Some(Hold::Together(guard)) => guard,
+            None => FIXED_NAMES.read().await,
+        };
+        *self.fixed_names.lock().unwrap() = Some(Hold::Together(guard));
     }
 
     /// Applies manifests. Objects that name no namespace go to the test's own.

@@ -6,6 +6,7 @@
 //!
 //! | key        | what it does |
 //! | ---------- | --- |
+//! | `knock`    | connects to that address and waits until the other side has ended the connection |
 //! | `allocate` | fills that many megabytes of memory |
 //! | `sleep`    | waits for that many milliseconds |
 //! | `log`      | writes that to standard error |
@@ -62,6 +63,10 @@ fn evaluate() -> io::Result<ExitCode> {
 }
 
 fn obey(orders: &Orders, mut list: Value, input: &[u8]) -> io::Result<ExitCode> {
+    if let Some(address) = orders.text("knock") {
+        // Whoever listens counts the connections, and so the runs.
+        io::copy(&mut TcpStream::connect(address)?, &mut io::sink())?;
+    }
     // Kept to the end: memory that nobody uses is not needed, and would not be taken.
     let filled = vec![1_u8; orders.number("allocate")? * MEGABYTE];
     thread::sleep(Duration::from_millis(orders.number("sleep")? as u64));

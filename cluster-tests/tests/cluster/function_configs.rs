@@ -11,7 +11,8 @@ use std::{
 };
 
 use cluster_tests::{
-    ACCOUNT, HostRunner, Rights, Space, checkout, client, kubectl, on_cluster, parse, refusals_of,
+    ACCOUNT, HostRunner, Rights, Space, checkout, client, kubectl, on_cluster, our_definitions, parse,
+    refusals_of,
 };
 use kube::{
     Api,
@@ -27,14 +28,11 @@ use crate::installation::within;
 const PATIENCE: Duration = Duration::from_mins(1);
 const OURS: &str = "config.porch.kpt.dev/functionconfig-function-runner";
 const THEIRS: &str = "example.com/somebody-else";
+/// Where the images of the executables would be. This registry has none of them and says so at once; one that is
+/// not there is waited for.
+const REGISTRY: &str = "localhost:5000";
 /// The smallest ResourceList.
 const EMPTY: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
-
-/// Ours, as they are installed.
-fn our_definitions() -> String {
-    let read = |name: &str| fs::read_to_string(checkout().join("deploy/crds").join(name)).unwrap();
-    format!("{}---\n{}", read("functionconfigs.yaml"), read("servicetemplates.yaml"))
-}
 
 /// A file of Porch's, where they are beside the checkout. What was not tested must be seen, so past the capture.
 fn porchs(test: &str, name: &str) -> Option<String> {
@@ -60,7 +58,7 @@ fn config(name: &str, spec: &Value) -> Value {
 /// An executable that serves tags of an image.
 fn binary(image: &str, tags: &[&str]) -> Value {
     json!({
-        "image": image, "prefixes": ["example.com"],
+        "image": image, "prefixes": [REGISTRY],
         "binaryExecutor": { "path": "echo", "tags": tags },
     })
 }
@@ -75,10 +73,21 @@ struct Scene {
 }
 
 impl Scene {
-    /// With the definitions of kinds in `definitions`.
-    async fn start(space: &Arc<Space>, definitions: &str) -> Self {
+    /// With our definitions of kinds.
+    async fn start(space: &Arc<Space>) -> Self {
+        space.share_definitions().await;
+        Self::begin(space).await
+    }
+
+    /// With others, and no other test meanwhile.
+    async fn start_with(space: &Arc<Space>, definitions: &str) -> Self {
         space.claim_fixed_names().await;
         space.apply(definitions).await;
+        Self::begin(space).await
+    }
+
+    /// With those that are there.
+    async fn begin(space: &Arc<Space>) -> Self {
         space.make_account(Rights::Objects).await;
         let functions = Functions::new();
         functions.write_executable("echo", "#!/bin/sh\ncat\n");
@@ -116,11 +125,12 @@ impl Scene {
     }
 
     async fn code(&self, image: &str) -> Code {
-        let call = self.client.evaluate(image, EMPTY.into(), within(30)).await;
+        let image = format!("{REGISTRY}/{image}");
+        let call = self.client.evaluate(&image, EMPTY.into(), within(30)).await;
         call.map_or_else(|status| status.code(), |_| Code::Ok)
     }
 
-    /// Whether an executable serves it; else it would be looked for in a registry that is not there.
+    /// Whether an executable serves it; else it is looked for in a registry that does not have it.
     async fn serves(&self, image: &str, expected: bool) {
         let begun = Instant::now();
         while (self.code(image).await == Code::Ok) != expected {
@@ -205,19 +215,20 @@ fn porchs_objects_apply_to_our_definitions_and_ours_to_porchs() {
 #[ignore = "needs the cluster: make test"]
 fn kubectl_shows_what_became_of_an_object() {
     on_cluster("config-status", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         scene.apply("echo", &binary("echo", &["v1"])).await;
         let object = scene.becomes("echo", "ready", |object| is_ready(object, "True")).await;
         assert!(is_observed(&object) && object["metadata"]["finalizers"] == json!([OURS]), "{object:#}");
         assert_eq!(object["status"]["executors"], json!([{ "type": "binary", "tags": ["v1"] }]));
         assert_eq!(object["status"].get("error"), None);
-        scene.serves("example.com/echo:v1", true).await;
+        scene.serves("echo:v1", true).await;
         let shown = scene.kubectl(&["get", "functionconfigs"]).await;
         let words: Vec<_> = shown.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(words, ["echo", "1", "True", "Applied"], "{shown}");
 
         // What is wrong is told, and the rest is in force.
-        let edit = json!({ "spec": { "binaryExecutor": { "tags": ["v2", "not a tag"] }, "prefixes": ["example.com"] } });
+        let edit =
+            json!({ "spec": { "binaryExecutor": { "tags": ["v2", "not a tag"] }, "prefixes": [REGISTRY] } });
         scene.patch("echo", &edit).await;
         let object = scene.becomes("echo", "not ready", |object| is_ready(object, "False")).await;
         assert!(is_observed(&object));
@@ -227,8 +238,8 @@ fn kubectl_shows_what_became_of_an_object() {
             "{error}"
         );
         assert_eq!(object["status"]["executors"], json!([{ "type": "binary", "tags": ["v2"] }]));
-        scene.serves("example.com/echo:v2", true).await;
-        scene.serves("example.com/echo:v1", false).await;
+        scene.serves("echo:v2", true).await;
+        scene.serves("echo:v1", false).await;
         let shown = scene.kubectl(&["get", "functionconfigs", "--output=wide"]).await;
         assert!(shown.contains("Invalid") && shown.contains("not a tag"), "{shown}");
 
@@ -253,7 +264,7 @@ fn with_porchs_definition_only_its_fields_are_written() {
     let Some(definition) = porchs(test, "crd-functionconfigs.yaml") else { return };
     let templates = porchs(test, "crd-servicetemplates.yaml").unwrap();
     on_cluster(test, async move |space| {
-        let scene = Scene::start(&space, &format!("{definition}\n---\n{templates}")).await;
+        let scene = Scene::start_with(&space, &format!("{definition}\n---\n{templates}")).await;
         scene.apply("echo", &binary("echo", &["v1"])).await;
         scene
             .apply(
@@ -269,7 +280,7 @@ fn with_porchs_definition_only_its_fields_are_written() {
             error.contains("spec.binaryExecutor.path: the executable ") && error.contains(" is missing"),
             "{error}"
         );
-        scene.serves("example.com/echo:v1", true).await;
+        scene.serves("echo:v1", true).await;
     });
 }
 
@@ -277,7 +288,7 @@ fn with_porchs_definition_only_its_fields_are_written() {
 #[ignore = "needs the cluster: make test"]
 fn what_others_wrote_survives_and_deletion_is_not_held_up() {
     on_cluster("config-others", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         let mut object = config("echo", &binary("echo", &["v1"]));
         object["metadata"]["finalizers"] = json!([THEIRS]);
         let object: DynamicObject = serde_json::from_value(object).unwrap();
@@ -310,7 +321,7 @@ fn what_others_wrote_survives_and_deletion_is_not_held_up() {
         scene.objects.delete("echo", &DeleteParams::default()).await.unwrap();
         let only_theirs = |object: &Value| object["metadata"]["finalizers"] == json!([THEIRS]);
         scene.becomes("echo", "let go", only_theirs).await;
-        scene.serves("example.com/echo:v2", false).await;
+        scene.serves("echo:v2", false).await;
         scene.patch("echo", &json!({ "metadata": { "finalizers": null } })).await;
         // Nobody else holds this one.
         scene.apply("free", &binary("free", &["v1"])).await;

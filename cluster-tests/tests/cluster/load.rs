@@ -1,4 +1,4 @@
-//! Callers that call all the time, and tell what they lost.
+//! Callers that call all the time, each time for something else, and tell what they lost and what was another's.
 
 use std::{
     error::Error as _,
@@ -18,6 +18,10 @@ use crate::installation::within;
 
 /// Callers, each with one connection that it keeps, as Porch does.
 const CALLERS: usize = 4;
+/// What the name of a call's resource begins with.
+const NAME: &str = "call-";
+/// What gets that name in the input.
+const UNNAMED: &str = "name: one";
 
 /// Calls made all the time.
 pub(crate) struct Load {
@@ -27,7 +31,8 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Begins to call; `connect` gives each caller its connection.
+    /// Begins to call; `connect` gives each caller its connection. The resource called `one` in the input is
+    /// called otherwise in each call, and so in its answer.
     pub(crate) fn begin(connect: impl Fn() -> Client, image: &str, input: &Bytes) -> Self {
         let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let begun = Instant::now();
@@ -37,13 +42,21 @@ impl Load {
             tokio::spawn(async move {
                 let mut lost = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
+                    let name = next_name();
+                    let input = renamed(&input, &name);
                     let call = || client.evaluate(&image, input.clone(), within(30));
                     let answer = match call().await {
                         Err(status) if never_left(&status) => call().await,
                         answer => answer,
                     };
                     match answer {
-                        Ok(_) => _ = answered.fetch_add(1, Ordering::Relaxed),
+                        Ok(answer) if names_in(&answer.resource_list) == [name.as_str()] => {
+                            answered.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(answer) => {
+                            let text = String::from_utf8_lossy(&answer.resource_list);
+                            lost.push(format!("caller {number}, not the answer to {name}: {text}"));
+                        }
                         Err(status) => {
                             lost.push(format!("caller {number} at {:?}: {status}", begun.elapsed()));
                         }
@@ -71,7 +84,7 @@ impl Load {
         }
     }
 
-    /// Ends the calls; fails unless every one of them was answered.
+    /// Ends the calls; fails unless every one of them had its own answer.
     pub(crate) async fn lost_nothing(self) {
         self.stop.store(true, Ordering::Relaxed);
         let mut lost = Vec::new();
@@ -81,6 +94,25 @@ impl Load {
         let answered = self.answered.load(Ordering::Relaxed);
         assert!(lost.is_empty(), "{} of {} calls lost: {lost:#?}", lost.len(), answered + lost.len());
     }
+}
+
+/// What no other call's resource is called.
+fn next_name() -> String {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    format!("{NAME}{}", CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+fn renamed(input: &Bytes, name: &str) -> Bytes {
+    let text = String::from_utf8_lossy(input);
+    assert!(text.contains(UNNAMED), "nothing to tell calls apart by in {text}");
+    text.replacen(UNNAMED, &format!("name: {name}"), 1).into()
+}
+
+/// The names of calls in an answer.
+fn names_in(answer: &Bytes) -> Vec<&str> {
+    let text = std::str::from_utf8(answer).unwrap_or_default();
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '-');
+    words.filter(|word| word.starts_with(NAME)).collect()
 }
 
 /// Whether a request met a connection that was just being closed and was never
@@ -95,4 +127,14 @@ fn never_left(status: &Status) -> bool {
         cause = error.source();
     }
     false
+}
+
+#[test]
+fn an_answer_to_another_call_is_noticed() {
+    let input = cluster_tests::order(&[]);
+    let (one, other) = (renamed(&input, "call-1"), renamed(&input, "call-12"));
+    assert_eq!(names_in(&one), ["call-1"]);
+    assert_eq!(names_in(&other), ["call-12"]);
+    assert_eq!(names_in(&[one, other].concat().into()), ["call-1", "call-12"]);
+    assert!(names_in(&input).is_empty() && names_in(&Bytes::from_static(b"\xff")).is_empty());
 }

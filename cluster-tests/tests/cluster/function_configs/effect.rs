@@ -5,15 +5,16 @@ use std::{collections::BTreeSet, time::Duration};
 use cluster_tests::{ACCOUNT, Seen, Witness, client, digest_tag, on_cluster, order, push_to, refusals_of};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
+use testing::resource_list;
 
-use super::{EMPTY, PATIENCE, Scene, binary, our_definitions};
+use super::{PATIENCE, REGISTRY, Scene, binary};
 use crate::load::Load;
 
 #[test]
 #[ignore = "needs the cluster: make test"]
 fn changes_under_load_lose_no_call() {
     on_cluster("config-load", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         let function = push_to("test-function", "configured", &digest_tag("test-function")).await;
         let (name, tag) = function.rsplit_once(':').unwrap();
         scene.apply("echo", &binary("echo", &["v1"])).await;
@@ -37,16 +38,16 @@ fn changes_under_load_lose_no_call() {
             seen.ready().count() > 0 && seen.there.values().all(|pod| of(pod) == wanted)
         };
         witness.until("warm, as the object says", PATIENCE, |seen| is_of(seen, "no")).await;
-        scene.serves("example.com/echo:v1", true).await;
+        scene.serves("echo:v1", true).await;
 
         let connect = || client(&format!("127.0.0.1:{}", scene.runner.port()));
-        let executables = Load::begin(connect, "example.com/echo:v1", &EMPTY.into());
+        let executables = Load::begin(connect, &format!("{REGISTRY}/echo:v1"), &resource_list(&["one"]));
         let in_pods = Load::begin(connect, &function, &order(&[("sleep", "50")]));
         in_pods.goes_on(10).await;
         for round in 0..10 {
             let more = format!("v{}", round + 2);
             scene.patch("echo", &json!({ "spec": { "binaryExecutor": { "tags": ["v1", more] } } })).await;
-            scene.serves(&format!("example.com/echo:{more}"), true).await;
+            scene.serves(&format!("echo:{more}"), true).await;
             let other = format!("other-{round}");
             scene.apply(&other, &binary(&other, &["v1"])).await;
         }
@@ -68,7 +69,7 @@ fn changes_under_load_lose_no_call() {
 #[ignore = "needs the cluster: make test"]
 fn pods_are_warmed_up_and_kept_as_objects_say() {
     on_cluster("config-pods", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         let tag = digest_tag("test-function");
         let first = push_to("test-function", "kept", &tag).await;
         let second = push_to("test-function", "kept", "second").await;

@@ -15,14 +15,14 @@ use serde_json::json;
 use testing::{Server, eventually};
 use tonic::Code;
 
-use super::{EMPTY, Scene, binary, config, is_ready, our_definitions};
+use super::{EMPTY, REGISTRY, Scene, binary, config, is_ready};
 use crate::installation::within;
 
 #[test]
 #[ignore = "needs the cluster: make test"]
 fn two_replicas_agree_about_the_status() {
     on_cluster("config-replicas", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         let other = Scene::runner(&space, &scene.functions).await;
         for round in 0..5 {
             let name = format!("echo-{round}");
@@ -39,7 +39,7 @@ fn two_replicas_agree_about_the_status() {
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert_eq!(versions().await, before);
         let client = client(&format!("127.0.0.1:{}", other.port()));
-        client.evaluate("example.com/echo-4:v1", EMPTY.into(), within(30)).await.unwrap();
+        client.evaluate(&format!("{REGISTRY}/echo-4:v1"), EMPTY.into(), within(30)).await.unwrap();
     });
 }
 
@@ -47,14 +47,16 @@ fn two_replicas_agree_about_the_status() {
 #[ignore = "needs the cluster: make test"]
 fn kinds_that_are_installed_later_are_picked_up() {
     on_cluster("config-later", async |space| {
-        let scene = Scene::start(&space, "").await;
+        space.claim_fixed_names_for_now().await;
+        let scene = Scene::begin(&space).await;
         eventually("that there are none is told", || {
             scene.runner.log().contains("there are no FunctionConfigs to read: files and flags say it all")
         });
-        space.apply(&our_definitions()).await;
+        // From here on other tests can have them too.
+        space.share_definitions().await;
         scene.apply("echo", &binary("echo", &["v1"])).await;
         let begun = Instant::now();
-        while scene.code("example.com/echo:v1").await != Code::Ok {
+        while scene.code("echo:v1").await != Code::Ok {
             assert!(begun.elapsed() < Duration::from_mins(3), "it is not picked up:\n{}", scene.runner.log());
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -67,11 +69,11 @@ fn kinds_that_are_installed_later_are_picked_up() {
 fn a_thousand_objects_are_read_in_no_time_and_little_memory() {
     const OBJECTS: usize = 1000;
     on_cluster("config-thousand", async |space| {
-        let scene = Scene::start(&space, &our_definitions()).await;
+        let scene = Scene::start(&space).await;
         // What any object costs it has spent before.
         scene.apply("first", &binary("first", &["v1"])).await;
         scene.becomes("first", "ready", |object| is_ready(object, "True")).await;
-        scene.serves("example.com/first:v1", true).await;
+        scene.serves("first:v1", true).await;
         let few = resident(&scene.runner);
         scene.kubectl(&["delete", "functionconfig", "first", "--timeout=30s"]).await;
         let Scene { objects, functions, runner, .. } = scene;
@@ -79,7 +81,7 @@ fn a_thousand_objects_are_read_in_no_time_and_little_memory() {
         let create = |number: usize| {
             let name = format!("function-{number}");
             let spec = json!({
-                "image": name, "prefixes": ["", "example.com"],
+                "image": name, "prefixes": ["", REGISTRY],
                 "podExecutor": { "tags": ["v0.1.0"], "timeToLive": "30m" },
                 "binaryExecutor": { "path": "echo", "tags": ["v0.1.1", "~1"] },
             });
@@ -103,7 +105,7 @@ fn a_thousand_objects_are_read_in_no_time_and_little_memory() {
             (time_of(&runner, "INFO function-runner"), time_of(&runner, "FunctionConfigs read"));
         assert!(read - begun < 3.0, "it took {} s", read - begun);
         let client = client(&format!("127.0.0.1:{}", runner.port()));
-        client.evaluate("example.com/function-777:v1.2.3", EMPTY.into(), within(30)).await.unwrap();
+        client.evaluate(&format!("{REGISTRY}/function-777:v1.2.3"), EMPTY.into(), within(30)).await.unwrap();
         // Until all are told; that is when it has the most to do.
         let last = format!("function-{}", OBJECTS - 1);
         let begun = Instant::now();

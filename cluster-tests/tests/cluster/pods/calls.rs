@@ -1,6 +1,10 @@
 //! Calls that go well.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use cluster_tests::{
@@ -8,6 +12,8 @@ use cluster_tests::{
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::ListParams};
+use serde_json::json;
+use tempfile::TempDir;
 use testing::resource_list;
 use tonic::Code;
 
@@ -203,13 +209,57 @@ fn a_call_that_is_out_of_time_ends_in_its_pod_too() {
     });
 }
 
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_call_is_cut_at_the_time_limit_of_its_function() {
+    on_cluster("time-limit", async |space| {
+        let image = push("test-function").await;
+        let folder = TempDir::new().unwrap();
+        let write = |timeout: &str| {
+            let config = json!({
+                "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfig",
+                "metadata": {"name": "test-function"},
+                "spec": {"image": "test-function", "podExecutor": {"timeout": timeout}},
+            });
+            fs::write(folder.path().join("test-function.yaml"), config.to_string()).unwrap();
+        };
+        write("2s");
+        let flags = [format!("--function-configs={}", folder.path().display())];
+        let lab = Lab::start_as(&space, |builder| builder.flags(flags)).await;
+        lab.call(&image, &[("sleep", "200")]).await.expect("in time");
+        let pod = lab.witness.seen().there.values().next().unwrap().clone();
+        let begun = Instant::now();
+        let late = lab.call(&image, &[("sleep", "40000")]).await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(20), "only after {:?}: {late}", begun.elapsed());
+        assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
+        let start = format!("function evaluation timed out for {image}: ");
+        assert!(late.message().starts_with(&start), "{late}");
+        assert!(late.message().contains("longer than its time limit allows (2s)"), "{late}");
+        let runs = || processes_of(&pod).into_iter().any(|process| name_of(process) == "test-function");
+        eventually("the function is gone", || async { !runs() }).await;
+
+        // A caller that is in more of a hurry has its own limit.
+        let late = lab.client.evaluate(&image, order(&[("sleep", "40000")]), within(1)).await.unwrap_err();
+        assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
+        assert!(!late.message().contains("time limit allows"), "{late}");
+        // The file is followed.
+        write("1m");
+        eventually("the new limit is in force", || async {
+            lab.call(&image, &[("sleep", "2500")]).await.is_ok()
+        })
+        .await;
+        assert_eq!(lab.witness.seen().ever.len(), 1, "no pod is lost over it");
+        lab.was_refused_nothing();
+    });
+}
+
 /// What a process runs.
 fn name_of(process: u32) -> String {
     fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 /// A ResourceList of exactly so many bytes.
-fn filled(size: usize) -> Bytes {
+pub(super) fn filled(size: usize) -> Bytes {
     let mut text = resource_list(&["one"]).to_vec();
     text.extend_from_slice(b"- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: large\n  data:\n");
     let mut number = 0;

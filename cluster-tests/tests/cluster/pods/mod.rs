@@ -1,9 +1,14 @@
 //! The pod runtime: any function image, in pods, within Porch's rights.
 
+mod adoption;
+mod answers;
 mod calls;
 mod change;
 mod life;
 mod mesh;
+mod metrics;
+mod objects;
+mod original_wrapper;
 mod outage;
 mod registries;
 mod replicas;
@@ -45,7 +50,16 @@ impl Lab {
 
     /// Starts it as a test wants it.
     async fn start_as(space: &Arc<Space>, prepare: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
-        let runner = prepare(HostRunner::with_pods(space, Rights::Files).await).start();
+        Self::start_with(space, Rights::Files, prepare).await
+    }
+
+    /// Starts it with the rights of one or the other generation of Porch.
+    async fn start_with(
+        space: &Arc<Space>,
+        rights: Rights,
+        prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
+        let runner = prepare(HostRunner::with_pods(space, rights).await).start();
         let witness = space.witness().await;
         Self { space: space.clone(), client: connect(&runner), runner, witness }
     }
