@@ -83,6 +83,7 @@ impl Runtime {
         &self,
         image: &Reference,
         metadata: &Metadata,
+        since: Instant,
         deadline: Option<Instant>,
     ) -> Result<Lease, Failure> {
         let no_pod =
@@ -105,7 +106,7 @@ impl Runtime {
         let spec = Arc::new(self.cluster.spec(stem, &template.version, &settings));
         let call = CallId(self.calls.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let arrival = Arrival { call, image: image.clone(), spec, until: deadline, reply };
+        let arrival = Arrival { call, image: image.clone(), spec, since, until: deadline, reply };
         self.messages.send(Message::Arrived(Box::new(arrival))).map_err(|_| no_pod(ended()))?;
         // From here on the call is known to the pool until it is told otherwise.
         let ticket = Ticket::new(call, self.messages.clone());

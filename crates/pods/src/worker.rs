@@ -107,6 +107,8 @@ pub(crate) struct Arrival {
     pub(crate) call: CallId,
     pub(crate) image: Reference,
     pub(crate) spec: Arc<Spec>,
+    /// When the call began to look for its image.
+    pub(crate) since: Instant,
     pub(crate) until: Option<Instant>,
     pub(crate) reply: Reply,
 }
@@ -163,6 +165,8 @@ pub(crate) struct Worker {
     watched_services: Watched<String>,
     /// Functions whose next pod is named exactly by its id.
     warm: HashSet<Arc<str>>,
+    /// Since when the call that is being handled waits for a pod.
+    awaited_since: Option<Instant>,
     view: watch::Sender<Arc<PodsView>>,
     told: Option<Instant>,
 }
@@ -197,6 +201,7 @@ impl Worker {
             watched_pods: Watched::default(),
             watched_services: Watched::default(),
             warm: HashSet::new(),
+            awaited_since: None,
             view,
             told: None,
         };
@@ -288,10 +293,13 @@ impl Worker {
     }
 
     fn arrived(&mut self, arrival: Arrival) {
-        let Arrival { call, image, spec, until, reply } = arrival;
+        let Arrival { call, image, spec, since, until, reply } = arrival;
         self.callers.insert(call, reply);
         let until = until.map(|until| self.clock.moment_of(until));
+        // A pod that is started for this very call is awaited since then.
+        self.awaited_since = Some(since);
         self.apply(Event::Arrived { call, function: image.as_given().into(), spec, until });
+        self.awaited_since = None;
     }
 
     /// The connection to a pod broke. Another may have come in its place under the same number.

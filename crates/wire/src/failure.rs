@@ -324,14 +324,21 @@ impl std::error::Error for Failure {}
 
 impl From<Failure> for Status {
     fn from(failure: Failure) -> Self {
-        let mut metadata = HashMap::new();
+        // A wrapper server of ours knows best what went wrong in its pod.
+        let told = match &failure {
+            Failure::Pod { status, .. } => status.get_details_error_info(),
+            _ => None,
+        };
+        let told = told.filter(|info| info.domain == DOMAIN);
+        let reason = told.as_ref().map_or_else(|| failure.reason().to_owned(), |info| info.reason.clone());
+        let mut metadata = told.map_or_else(HashMap::new, |info| info.metadata);
         if let Some(image) = failure.image() {
             metadata.insert("image".to_owned(), message::shown_image(image));
         }
         if let Some(exit) = failure.exit() {
             metadata.insert("exit".to_owned(), exit.to_owned());
         }
-        let details = ErrorDetails::with_error_info(failure.reason(), DOMAIN, metadata);
+        let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
         Self::with_error_details(failure.code(), failure.message(), details)
     }
 }

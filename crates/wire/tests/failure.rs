@@ -252,3 +252,20 @@ fn what_a_function_wrote_can_be_told_from_a_message() {
     assert_eq!(told(""), "");
     assert_eq!(wire::stderr_so_far("context deadline exceeded"), "");
 }
+
+#[test]
+fn what_a_pod_tells_of_its_failure_is_passed_on() {
+    let inner = Failure::Exhausted { image: image(), cause: "out of memory".into(), stderr: String::new() };
+    let failure = Failure::Pod { image: image(), status: Box::new(inner.into()) };
+    let status = Status::from(failure);
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!(
+        (info.reason.as_str(), info.metadata["image"].as_str()),
+        ("LIMIT_REACHED", "example.com/f:v1")
+    );
+    // Another's wrapper tells nothing that a program can read.
+    let foreign = Status::internal("exit status 1");
+    let status = Status::from(Failure::Pod { image: image(), status: Box::new(foreign) });
+    assert_eq!(status.get_details_error_info().unwrap().reason, "POD_FAILED");
+}

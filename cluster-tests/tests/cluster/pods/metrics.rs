@@ -66,7 +66,7 @@ fn the_metrics_tell_of_pods_their_starts_and_their_ends() {
         becomes(&lab, WAITING, &[], Some(0.0)).await;
         becomes(&lab, PODS, &[FUNCTION, "phase=\"ready\""], Some(1.0)).await;
         assert_eq!(metric(&lab.runner, REQUESTS, &made), Some(1.0));
-        for stage in ["schedule", "pull", "start", "connect"] {
+        for stage in ["resolve", "schedule", "start", "pull", "connect"] {
             becomes(&lab, STARTS, &[FUNCTION, &format!("stage=\"{stage}\"")], Some(1.0)).await;
         }
         assert_eq!(metric(&lab.runner, EVICTIONS, &[]), None, "none was removed so far");

@@ -27,11 +27,11 @@ impl PodEvaluator {
     }
 
     /// One try: a pod, and the call in it.
-    async fn run(&self, call: &Call, metadata: &Metadata) -> Result<Answer, Lost> {
+    async fn run(&self, call: &Call, metadata: &Metadata, since: Instant) -> Result<Answer, Lost> {
         let image = &metadata.reference;
         call.progress.enter(Stage::WaitingForPod);
         let deadline = call.deadline.map(|at| at - head_start(at.saturating_duration_since(Instant::now())));
-        let lease = self.runtime.lease(image, metadata, deadline).await.map_err(Lost::Call)?;
+        let lease = self.runtime.lease(image, metadata, since, deadline).await.map_err(Lost::Call)?;
         call.progress.enter(Stage::Running);
         let timeout = self.runtime.timeout(image).unwrap_or(self.timeout);
         let latest = Instant::now() + timeout;
@@ -71,15 +71,16 @@ impl Evaluator for PodEvaluator {
 
     async fn evaluate(&self, call: &Call) -> Result<Answer, Failure> {
         call.progress.enter(Stage::Resolving);
+        let since = Instant::now();
         let resolved = self.images.resolve(&call.image, call.constraint.as_ref(), call.deadline).await;
         let metadata = resolved.map_err(|cause| no_pod(call, cause))?;
-        match self.run(call, &metadata).await {
+        match self.run(call, &metadata, since).await {
             Ok(answer) => Ok(answer),
             Err(Lost::Call(failure)) => Err(failure),
             // The pod went away before it answered. Functions change nothing but their output: once more.
             Err(Lost::Pod(first)) => {
                 tracing::warn!(image = call.image.as_given(), cause = %first, "trying another pod");
-                self.run(call, &metadata).await.map_err(Lost::into_failure)
+                self.run(call, &metadata, Instant::now()).await.map_err(Lost::into_failure)
             }
         }
     }

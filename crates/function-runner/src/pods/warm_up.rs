@@ -136,5 +136,5 @@ async fn try_once(runtime: &Runtime, warming: &Warming, asked: &Asked) -> Result
     let image = &metadata.reference;
     runtime.warm_up(image, &metadata).await?;
     // A lease that nobody uses: it comes when the pod is ready, or tells why it is not.
-    runtime.lease(image, &metadata, Some(deadline)).await.map(drop)
+    runtime.lease(image, &metadata, Instant::now(), Some(deadline)).await.map(drop)
 }

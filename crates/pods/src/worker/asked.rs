@@ -64,8 +64,8 @@ impl Worker {
     }
 
     pub(super) fn start_launch(&mut self, pod: PodId, launch: Launch) {
-        let launching =
-            Launching { launch: launch.clone(), is_taken: false, since: Instant::now(), resolved: None };
+        let since = self.awaited_since.unwrap_or_else(Instant::now);
+        let launching = Launching { launch: launch.clone(), is_taken: false, since, resolved: None };
         self.launching.insert(pod, launching);
         let (cluster, messages) = (self.cluster.clone(), self.messages.clone());
         tokio::spawn(async move {

@@ -86,7 +86,7 @@ impl Scene {
         let runtime = self.runtime.clone();
         tokio::spawn(async move {
             let deadline = Instant::now() + Duration::from_secs(seconds);
-            runtime.lease(&image(), &metadata(), Some(deadline)).await
+            runtime.lease(&image(), &metadata(), Instant::now(), Some(deadline)).await
         })
     }
 
