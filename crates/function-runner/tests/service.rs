@@ -130,7 +130,9 @@ async fn a_watch_sees_the_end_coming_and_then_ends() {
     server.signal(Signal::TERM);
     let second = within_patience(states.message()).await.unwrap().unwrap();
     assert_eq!(second.status().as_str_name(), "NOT_SERVING");
-    assert_eq!(within_patience(states.message()).await.unwrap(), None);
+    // The stream ends, or the connection does: at its end the process closes it with what is unread.
+    let end = within_patience(states.message()).await;
+    assert!(matches!(&end, Ok(None)) || end.is_err_and(|status| status.code() == Code::Unknown), "{end:?}");
     assert_eq!(server.wait(common::PATIENCE).code(), Some(0));
 }
 

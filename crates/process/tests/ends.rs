@@ -98,12 +98,18 @@ fn unmarked(mark: &str, detach: &str) -> String {
     format!("{detach} env -i /bin/sh -c 'while :; do /bin/sleep 1; done' {mark} >/dev/null 2>&1 </dev/null")
 }
 
+/// The same, orphaned only after they have lost it: no sweep ever sees it on them.
+fn never_marked(mark: &str) -> String {
+    let daemon = format!("setsid /bin/sh -c \"while :; do /bin/sleep 1; done\" {mark}");
+    format!("env -i PATH=/usr/bin:/bin /bin/sh -c '({daemon} >/dev/null 2>&1 </dev/null &)'")
+}
+
 #[test]
 fn unmarked_daemons_die_when_no_running_call_can_have_started_them() {
     let _alone = alone();
     block_on(async {
         let (mark, older) = (unique("unmarked"), unique("older"));
-        let script = format!("({} &) ; sleep 0.2", unmarked(&mark, "setsid"));
+        let script = format!("{} ; sleep 0.2", never_marked(&mark));
         supervisor().run(&shell(&script, "none"), Bytes::new(), &LIMITS).await.unwrap();
         all_gone(&mark).await;
 
