@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::dice::Dice;
-use super::resources::{config_map, head, list, resources, word};
+use super::given::list;
+use super::resources::{config_map, head, resources, word};
 
 type Generate = fn(&mut Dice) -> String;
 

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::format_collect, reason = "helpers of tests")]
 
 mod dice;
+#[path = "../given/mod.rs"]
+mod given;
 mod lists;
 mod resources;
 

@@ -16,21 +16,6 @@ const IMAGES: &[&str] = &[
     "my-nginx",
 ];
 
-pub(crate) fn list(config: &str, items: &[String]) -> String {
-    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n".to_owned();
-    text.push_str(&indented(config));
-    text.push_str("items:\n");
-    for item in items {
-        text.push('-');
-        text.push_str(indented(item).get(1..).unwrap());
-    }
-    text
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
-}
-
 /// A text in double quotes.
 fn quoted(text: &str) -> String {
     let mut out = "\"".to_owned();

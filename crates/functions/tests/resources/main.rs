@@ -8,6 +8,8 @@
 
 mod apply_replacements;
 mod ensure_name_substring;
+#[path = "../given/mod.rs"]
+mod given;
 #[path = "../lines/mod.rs"]
 mod lines;
 mod remove_local_config_resources;
@@ -15,29 +17,7 @@ mod untouched;
 mod upsert_resource;
 
 use functions::Outcome;
-
-/// A list with a functionConfig and resources.
-fn list(config: &str, resources: &[&str]) -> String {
-    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n".to_owned();
-    if !config.is_empty() {
-        text.push_str("functionConfig:\n");
-        text.push_str(&indented(config));
-    }
-    text.push_str("items:\n");
-    for resource in resources {
-        let resource = indented(resource);
-        text.push('-');
-        text.push_str(resource.get(1..).unwrap());
-    }
-    text
-}
-
-fn indented(text: &str) -> String {
-    text.trim_start_matches('\n')
-        .lines()
-        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
-        .collect()
-}
+use given::{indented, list};
 
 fn run(function: &str, config: &str, resources: &[&str]) -> Outcome {
     functions::run(function, list(config, resources).as_bytes()).unwrap()

@@ -3,6 +3,8 @@
 
 mod apply_setters;
 mod create_setters;
+#[path = "../given/mod.rs"]
+mod given;
 mod hostile;
 #[path = "../lines/mod.rs"]
 mod lines;
@@ -12,28 +14,7 @@ mod set_image;
 mod untouched;
 
 use functions::{Finding, Outcome};
-
-/// A list of resources with a functionConfig.
-fn list(config: &str, resources: &[&str]) -> String {
-    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n".to_owned();
-    if !config.is_empty() {
-        text.push_str("functionConfig:\n");
-        text.push_str(&indented(config));
-    }
-    text.push_str("items:\n");
-    for resource in resources {
-        text.push('-');
-        text.push_str(indented(resource).get(1..).unwrap());
-    }
-    text
-}
-
-fn indented(text: &str) -> String {
-    text.trim_start_matches('\n')
-        .lines()
-        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
-        .collect()
-}
+use given::{indented, list};
 
 /// A ConfigMap with these lines in its data.
 fn config_map(data: &str) -> String {
