@@ -1,6 +1,6 @@
 # Everything a newcomer or CI needs; each target does its own set-up.
 .DEFAULT_GOAL := help
-.PHONY: help run build generate images test check bench fmt deny setup clean cluster-up cluster-down cluster-shell
+.PHONY: help run build generate images test check campaign bench fmt deny setup clean cluster-up cluster-down cluster-shell
 
 # rustup installs itself here; a fresh shell may not have it in its path yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -38,6 +38,9 @@ check: setup ## The fast loop: format, clippy, unit tests
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo test --locked --workspace --lib --bins
+
+campaign: setup ## End the service 252 times under 200 clients that retry nothing; takes half an hour
+	cargo test --locked --package function-runner --test campaign -- --ignored --nocapture
 
 bench: images ## Measure against bare processes and bare pods; also in target/bench*.json
 	@scripts/bench

@@ -1,8 +1,6 @@
 //! Callers that call all the time, each time for something else, and tell what they lost and what was another's.
 
 use std::{
-    error::Error,
-    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -12,16 +10,12 @@ use std::{
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
-use tonic::Status;
 use wire::client::Client;
 
 use crate::installation::within;
 
 /// Callers, each with one connection that it keeps, as Porch does.
 const CALLERS: usize = 4;
-/// Connections that may be closed under a request without a word. A server that ends tells its clients, but
-/// now and then one of thousands of requests meets the very end of its connection; see [`was_cut_off`].
-const MOST_CUT_OFF: usize = 2;
 /// What the name of a call's resource begins with.
 const NAME: &str = "call-";
 /// What gets that name in the input.
@@ -31,7 +25,6 @@ const UNNAMED: &str = "name: one";
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
-    cut_off: Arc<AtomicUsize>,
     callers: Vec<JoinHandle<Vec<String>>>,
 }
 
@@ -40,26 +33,16 @@ impl Load {
     /// called otherwise in each call, and so in its answer.
     pub(crate) fn begin(connect: impl Fn() -> Client, image: &str, input: &Bytes) -> Self {
         let (stop, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
-        let cut_off = Arc::<AtomicUsize>::default();
         let begun = Instant::now();
         let caller = |number: usize| {
             let (client, image, input) = (connect(), image.to_owned(), input.clone());
-            let (stop, answered, cut_off) = (stop.clone(), answered.clone(), cut_off.clone());
+            let (stop, answered) = (stop.clone(), answered.clone());
             tokio::spawn(async move {
                 let mut lost = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let name = next_name();
                     let input = renamed(&input, &name);
-                    let call = || client.evaluate(&image, input.clone(), within(30));
-                    let answer = match call().await {
-                        Err(status) if never_left(&status) => call().await,
-                        Err(status) if was_cut_off(&status) => {
-                            cut_off.fetch_add(1, Ordering::Relaxed);
-                            call().await
-                        }
-                        answer => answer,
-                    };
-                    match answer {
+                    match client.evaluate(&image, input, within(30)).await {
                         Ok(answer) if names_in(&answer.resource_list) == [name.as_str()] => {
                             answered.fetch_add(1, Ordering::Relaxed);
                         }
@@ -77,7 +60,7 @@ impl Load {
             })
         };
         let callers = (0..CALLERS).map(caller).collect();
-        Self { stop, answered, cut_off, callers }
+        Self { stop, answered, callers }
     }
 
     /// How many calls were answered so far.
@@ -101,8 +84,6 @@ impl Load {
         for caller in self.callers {
             lost.extend(caller.await.unwrap());
         }
-        let cut_off = self.cut_off.load(Ordering::Relaxed);
-        assert!(cut_off <= MOST_CUT_OFF, "{cut_off} connections were closed under a request");
         let answered = self.answered.load(Ordering::Relaxed);
         assert!(lost.is_empty(), "{} of {} calls lost: {lost:#?}", lost.len(), answered + lost.len());
     }
@@ -125,24 +106,6 @@ fn names_in(answer: &Bytes) -> Vec<&str> {
     let text = std::str::from_utf8(answer).unwrap_or_default();
     let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '-');
     words.filter(|word| word.starts_with(NAME)).collect()
-}
-
-/// Whether a request met a connection that was just being closed and was never
-/// sent. Porch's gRPC library sends such a request again without a word; ours
-/// hands it back.
-fn never_left(status: &Status) -> bool {
-    causes(status).any(|error| error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled))
-}
-
-/// Whether the connection of a request ended before anything was answered.
-fn was_cut_off(status: &Status) -> bool {
-    causes(status).any(|error| {
-        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
-}
-
-fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(status.source(), |&error| error.source())
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let draining = drain.clone().cancelled_owned();
     let server = tokio::spawn(async move {
         let _guard = guard;
-        wire::serve(listener, front, options, draining).await
+        wire::serve(listener, front, options, draining).await;
     });
     health.set_serving(true);
     info!(%address, "serving");
@@ -131,7 +131,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
         Ending::ByItself => {
-            server.await.context("the server ended by itself")?.context("the server failed")?;
+            server.await.context("the server ended by itself")?;
             anyhow::bail!("the server ended by itself");
         }
     }

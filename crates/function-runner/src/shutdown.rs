@@ -21,11 +21,11 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub(crate) struct Phases {
     /// Not wanted but still answered: clients turn to other replicas.
     pub(crate) delay: Duration,
-    /// No new calls; the running ones may finish.
+    /// Clients are asked to leave; running calls may finish.
     pub(crate) grace: Duration,
     /// Where NOT_SERVING is told.
     pub(crate) health: Health,
-    /// Cancelled when no new calls are taken.
+    /// Cancelled when clients are asked to leave.
     pub(crate) drain: CancellationToken,
     /// Cancelled when running calls must be answered at once.
     pub(crate) abandon: CancellationToken,
@@ -74,7 +74,7 @@ pub(crate) async fn run(
         () = time::sleep(delay) => {}
         _ = signals.recv() => info!("told again: not waiting any longer"),
     }
-    info!(?grace, "no new calls; running calls may finish");
+    info!(?grace, "clients are asked to leave; running calls may finish");
     health.close();
     drain.cancel();
     tokio::select! {

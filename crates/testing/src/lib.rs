@@ -18,7 +18,7 @@ pub use functions::{Functions, resource_list};
 pub use leftovers::{lines_of, wait_until_gone};
 pub use processes::{children_of, processes_with};
 pub use rustix::process::Signal;
-pub use server::{Server, ServerBuilder};
+pub use server::{Server, ServerBuilder, in_own_thread, is_refused};
 
 use std::time::{Duration, Instant};
 

@@ -16,31 +16,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
-use tokio::net::TcpListener;
-use tokio_stream::StreamExt as _;
-use tonic::{
-    Code, Status,
-    body::Body,
-    server::NamedService,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::{Service, ServiceExt, util::BoxCloneService};
 
-use crate::{
-    greeting::Greeting,
-    inbound::{Arrival, GuardedBody},
-};
-
-/// Largest frame we take: fewer, larger pieces for large lists.
-const FRAME: u32 = 256 * 1024;
-/// How much of one request may be under way before we have read it.
-const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-/// The same for a whole connection.
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
-/// Calls one client may have under way: Porch holds a single connection.
-const STREAMS: u32 = 4096;
-/// A client that does not answer for this long is gone, and its calls with it.
-const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+use crate::inbound::{Arrival, GuardedBody};
 
 /// What is known of a call once it is over.
 #[derive(Debug)]
@@ -230,35 +209,4 @@ impl http_body::Body for MeasuredBody {
     fn size_hint(&self) -> http_body::SizeHint {
         self.inner.size_hint()
     }
-}
-
-/// How connections are kept.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ServeOptions {
-    /// Connections older than this are asked to close, so that clients spread
-    /// over replicas.
-    pub max_connection_age: Option<Duration>,
-}
-
-/// Serves until `shutdown`, then takes no new calls and returns when the
-/// running ones are answered.
-pub async fn serve(
-    listener: TcpListener,
-    front: Front,
-    options: ServeOptions,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), tonic::transport::Error> {
-    let mut server = Server::builder()
-        .max_frame_size(FRAME)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(STREAMS)
-        .http2_keepalive_interval(Some(KEEPALIVE.0))
-        .http2_keepalive_timeout(Some(KEEPALIVE.1));
-    if let Some(age) = options.max_connection_age {
-        server = server.max_connection_age(age);
-    }
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let incoming = incoming.map(|stream| stream.map(Greeting::new));
-    server.serve_with_incoming_shutdown(front, incoming, shutdown).await
 }

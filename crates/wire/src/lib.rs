@@ -3,25 +3,28 @@
 //! the one place where a failed call becomes a gRPC status.
 
 pub mod client;
+mod connection;
 mod failure;
 mod front;
-mod greeting;
 mod health;
 mod inbound;
 mod listen;
 mod message;
 pub mod proto;
 mod scrape;
+mod serve;
+mod socket;
 mod trace;
 mod verdict;
 
 pub use failure::{DOMAIN, Failure, stderr_so_far};
-pub use front::{FinishedRpc, Front, Observer, ServeOptions, serve};
+pub use front::{FinishedRpc, Front, Observer};
 pub use health::Health;
 pub use inbound::Arrival;
 pub use listen::listen;
 pub use message::BUDGET as MESSAGE_BUDGET;
 pub use scrape::serve_metrics;
+pub use serve::{ServeOptions, serve};
 pub use trace::TraceContext;
 pub use verdict::{Answer, Note, run_failure, verdict};
 

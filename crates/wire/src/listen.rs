@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 use tokio::net::TcpListener;
 
 /// Connections waiting to be accepted.
@@ -38,6 +38,29 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
+/// From now on nobody can begin to connect; who has begun can still be accepted. Closing a listener
+/// resets the connections in its queue, so the queue must be empty by then, and stay so.
+///
+/// The kernel drops the packets that begin a connection. Their senders send them again after a second
+/// and are then refused, if the port is closed by that time.
+pub(crate) fn ignore_new_connections(listener: &TcpListener) -> io::Result<()> {
+    const FLAGS_OF_TCP: u32 = 13;
+    const SYN: u32 = 0x02;
+    const ACK: u32 = 0x10;
+    // A classic packet filter over the TCP header: operations from linux/bpf_common.h.
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    SockRef::from(listener).attach_filter(&[
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS_OF_TCP),
+        SockFilter::new(AND, 0, 0, SYN | ACK),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, SYN),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +75,23 @@ mod tests {
         }
         let again = listen(None, port).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn who_has_connected_is_accepted_and_nobody_else_can() {
+        use std::{net::TcpStream, time::Duration};
+        for host in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+            let listener = listen(None, 0).unwrap();
+            let address = (host, listener.local_addr().unwrap().port()).into();
+            let early = TcpStream::connect(address).unwrap();
+            ignore_new_connections(&listener).unwrap();
+            let (accepted, _) = listener.accept().await.unwrap();
+            assert_eq!(accepted.peer_addr().unwrap().port(), early.local_addr().unwrap().port());
+            let late = TcpStream::connect_timeout(&address, Duration::from_millis(100)).unwrap_err();
+            assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+            drop(listener);
+            let refused = TcpStream::connect(address).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        }
     }
 }

@@ -10,6 +10,8 @@ use tokio::{
     time,
 };
 
+use crate::socket::LINGER;
+
 /// Readers served at once; more wait.
 const READERS: usize = 16;
 /// The longest head of a request.
@@ -54,7 +56,10 @@ async fn answer(mut stream: TcpStream, render: &(dyn Fn() -> String + Send + Syn
     );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
-    stream.shutdown().await
+    stream.shutdown().await?;
+    // Closed with something unread, the connection would be reset and the page lost.
+    let _ = time::timeout(LINGER, tokio::io::copy(&mut stream, &mut tokio::io::sink())).await;
+    Ok(())
 }
 
 /// The path a `GET` asks for, without its query.

@@ -114,7 +114,7 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     health.set_serving(true);
     log.info(format_args!("serving {entrypoint} on {address}"));
     let served = async {
-        wire::serve(listener, front, ServeOptions::default(), drain).await.map_err(io::Error::other)?;
+        wire::serve(listener, front, ServeOptions::default(), drain).await;
         supervisor.idle().await;
         log.info("all calls are answered");
         Ok(())
@@ -140,7 +140,7 @@ fn on_signals(health: Health, log: Log) -> io::Result<(impl Future<Output = ()>,
             }
         };
         any().await;
-        log.info("told to end: no new calls, running calls may finish");
+        log.info("told to end: clients are asked to leave, calls that arrive are answered");
         health.close();
         let _ = first.send(());
         any().await;

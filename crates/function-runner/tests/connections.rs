@@ -1,0 +1,76 @@
+//! More connections than there is room for: those who call are served, those who only wait make room.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
+
+mod common;
+
+use std::{fs, io::Write, net::TcpStream, time::Duration};
+
+use common::{PROGRAM, within_patience};
+use testing::{Server, ServerBuilder, eventually};
+use wire::client::Client;
+
+/// How every client of HTTP/2 begins, up to its empty settings.
+const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+fn builtins() -> ServerBuilder {
+    Server::of(PROGRAM).flags(["--disable-runtimes=exec,pod", "--builtin-functions=all"])
+}
+
+/// Connections that say no more than `greeting`, and then nothing.
+fn idlers(server: &Server, count: usize, greeting: &[u8]) -> Vec<TcpStream> {
+    let connect = |_| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        stream.write_all(greeting).unwrap();
+        stream
+    };
+    (0..count).map(connect).collect()
+}
+
+async fn is_answered(client: &Client) {
+    assert!(within_patience(client.is_serving()).await.unwrap());
+}
+
+/// Hundredths of a second of processor time that a process has used.
+fn processor_time(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_descriptors_run_out_it_goes_on_and_does_not_spin() {
+    let server = builtins().under(["sh", "-c", r#"ulimit -n 64; exec "$@""#, "sh"]).start();
+    let early = server.client().await;
+    is_answered(&early).await;
+    // More than it can accept; those that fall silent before they have greeted, too.
+    for greeting in [GREETING, &GREETING[..10]] {
+        let idle = idlers(&server, 100, greeting);
+        eventually("that is told", || server.log().contains("new connections wait: Too many open files"));
+        let before = processor_time(server.process());
+        for _ in 0..20 {
+            is_answered(&early).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let used = processor_time(server.process()) - before;
+        assert!(
+            used < 50,
+            "{used} hundredths of a second of processor time for twenty small calls in a second"
+        );
+        is_answered(&within_patience(server.client()).await).await;
+        is_answered(&early).await;
+        drop(idle);
+    }
+    assert_eq!(server.log().matches("new connections wait").count(), 1, "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_bounded_and_the_idle_make_room() {
+    let server = builtins().start();
+    let early = server.client().await;
+    let idle = idlers(&server, 1500, GREETING);
+    is_answered(&early).await;
+    is_answered(&within_patience(server.client()).await).await;
+    let open = fs::read_dir(format!("/proc/{}/fd", server.process())).unwrap().count();
+    assert!(open < 1100, "{open}");
+    drop(idle);
+}
