@@ -8,17 +8,19 @@
     reason = "a test ends where its set-up fails"
 )]
 
+mod callers;
 mod functions;
 mod leftovers;
 mod processes;
 pub mod registry;
 mod server;
 
+pub use callers::{Callers, Question, Seen, in_own_thread, is_refused};
 pub use functions::{Functions, resource_list};
 pub use leftovers::{lines_of, wait_until_gone};
 pub use processes::{children_of, processes_with};
 pub use rustix::process::Signal;
-pub use server::{Server, ServerBuilder, in_own_thread, is_refused};
+pub use server::{Server, ServerBuilder};
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! A program under test, started as a user would start it.
 
 use std::{
-    error::Error,
     ffi::OsString,
     io::{self, BufRead, BufReader},
     net::TcpListener,
@@ -227,27 +226,6 @@ impl Drop for Server {
             eprint_log(&self.log());
         }
     }
-}
-
-/// Whether a call failed because nobody listened: nothing was sent. That is all that a client may see of
-/// a server that ends.
-pub fn is_refused(error: &(dyn Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |&error| error.source()).any(|error| {
-        error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    })
-}
-
-/// Runs a client in a thread of its own. With several threads, the library may take a request for a
-/// connection that another thread is just closing, and hand it back unsent; most gRPC libraries would send
-/// it again without a word.
-pub fn in_own_thread<T: Send + 'static>(
-    client: impl Future<Output = T> + Send + 'static,
-) -> tokio::task::JoinHandle<T> {
-    tokio::task::spawn_blocking(|| {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(client)
-    })
 }
 
 /// A failed test shows what its server said.

@@ -35,8 +35,9 @@ use tower::Service as _;
 
 use crate::{Front, socket::Socket};
 
-/// Largest frame we take: fewer, larger pieces for large lists.
-const FRAME: u32 = 256 * 1024;
+/// Largest frame we take: fewer, larger pieces for large lists, but each connection may hold most of one
+/// that never ends.
+const FRAME: u32 = 64 * 1024;
 /// How much of one request may be under way before we have read it.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 /// The same for a whole connection.

@@ -4,7 +4,9 @@
 use std::{fs, io::Write, net::TcpStream, os::unix::process::ExitStatusExt, path::Path, time::Duration};
 
 use rustix::process::Signal;
-use testing::{Server, ServerBuilder, eventually, lines_of, resource_list, wait_until_gone};
+use testing::{
+    Callers, Question, Server, ServerBuilder, eventually, lines_of, resource_list, wait_until_gone,
+};
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use wire::client::CallOptions;
@@ -33,13 +35,28 @@ async fn running_calls_finish_and_new_ones_are_refused() {
         eventually("the signal is told", || server.log().contains("told to end"));
         eventually("the port is closed", || TcpStream::connect(("127.0.0.1", server.port())).is_err());
         let refused = client.evaluate("x", resource_list(&["b"]), CallOptions::default()).await.unwrap_err();
-        // The client's own word for a call that a closing connection did not take is the second one.
+        // The client's own word for a call that it does not send over a connection about to end is the second one.
         assert!(matches!(refused.code(), Code::Unavailable | Code::Cancelled), "{refused:?}");
         assert!(!running.is_finished());
         fs::write(folder.path().join("go"), "").unwrap();
         assert_eq!(running.await.unwrap().unwrap().resource_list, resource_list(&["a"]));
         assert!(server.wait(PATIENCE).success());
         assert_eq!(lines_of(&folder.path().join("started"), 1).len(), 1, "the refused call did not run");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_is_lost_at_the_end() {
+    for _ in 0..3 {
+        let mut server = Server::of(env!("CARGO_BIN_EXE_wrapper-server")).rest(["--", "cat"]).start();
+        let question =
+            Question { image: "x".to_owned(), input: resource_list(&["a"]), expected: "name: a".to_owned() };
+        let callers = Callers::start(20, server.port(), &question);
+        callers.have_answers(100).await;
+        server.signal(Signal::TERM);
+        let seen = callers.finish().await;
+        assert!(seen.lost.is_empty(), "{seen:#?}");
+        assert!(server.wait(PATIENCE).success());
     }
 }
 
