@@ -47,10 +47,10 @@ const STREAMS: u32 = 4096;
 /// A client that does not answer for this long is gone, and its calls with it.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 /// How long each step towards the end of a connection waits for its client.
-const MOMENT: Duration = Duration::from_secs(1);
+const STEP_TIMEOUT: Duration = Duration::from_secs(1);
 /// A client that is asked to leave and neither sends nor takes a byte for so
 /// long, while no call of it runs, is not waited for.
-const SILENCE: Duration = Duration::from_secs(3);
+const STALL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How far a connection has come.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 enum Stage {
     Open,
     /// It is to end; its client will be told with the next request.
-    Leaving,
+    Draining,
     /// Its client is told now.
     Announcing,
     /// The library ends it.
@@ -66,7 +66,7 @@ enum Stage {
 }
 
 /// What others know of a connection, and how they ask it to end.
-pub(crate) struct Link {
+pub(crate) struct Handle {
     stage: AtomicU8,
     asked: Notify,
     announced: Notify,
@@ -81,7 +81,7 @@ struct Calls {
     since: Instant,
 }
 
-impl Link {
+impl Handle {
     pub(crate) fn new() -> Self {
         Self {
             stage: AtomicU8::new(Stage::Open as u8),
@@ -93,19 +93,19 @@ impl Link {
     }
 
     /// Asks the connection to end as soon as nothing is lost by it.
-    pub(crate) fn leave(&self) {
-        self.advance(Stage::Leaving);
+    pub(crate) fn drain(&self) {
+        self.advance(Stage::Draining);
         self.asked.notify_one();
     }
 
     /// Since when no call is running, unless one is or it is about to end anyway.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let calls = self.calls();
-        (calls.running == 0 && !self.is_leaving()).then_some(calls.since)
+        (calls.running == 0 && !self.is_draining()).then_some(calls.since)
     }
 
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.stage.load(Ordering::Acquire) >= Stage::Leaving as u8
+    pub(crate) fn is_draining(&self) -> bool {
+        self.stage.load(Ordering::Acquire) >= Stage::Draining as u8
     }
 
     pub(crate) fn is_announcing(&self) -> bool {
@@ -131,10 +131,10 @@ impl Link {
     }
 
     /// Resolves when the client is gone for all we can see.
-    async fn silence(&self) {
+    async fn stalled(&self) {
         loop {
             let before = self.bytes.load(Ordering::Relaxed);
-            sleep(SILENCE).await;
+            sleep(STALL_TIMEOUT).await;
             if self.calls().running == 0 && self.bytes.load(Ordering::Relaxed) == before {
                 return;
             }
@@ -143,11 +143,11 @@ impl Link {
 }
 
 /// Serves one connection until its client leaves, or it is asked to end, or is older than `age`.
-pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>, link: Arc<Link>) {
+pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>, handle: Arc<Handle>) {
     // Small answers should not wait for others; where that cannot be had they do.
     let _ = stream.set_nodelay(true);
-    let socket = TokioIo::new(Socket::new(stream, link.clone()));
-    let calls = Counted { front, link: link.clone() };
+    let socket = TokioIo::new(Socket::new(stream, handle.clone()));
+    let calls = Counted { front, handle: handle.clone() };
     let mut connection = pin!(library().serve_connection(socket, calls));
     // An end by itself, in whatever way, is an end.
     let _ = async {
@@ -159,19 +159,19 @@ pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>
         };
         let asked = async {
             tokio::select! {
-                () = link.asked.notified() => {}
+                () = handle.asked.notified() => {}
                 () = aged => {}
             }
         };
         unless_ended(connection.as_mut(), asked).await?;
-        link.advance(Stage::Leaving);
+        handle.advance(Stage::Draining);
         // A client that waits for an answer is not about to send a request: the best time to tell it.
-        let _ = unless_ended(connection.as_mut(), timeout(MOMENT, link.announced.notified())).await?;
-        link.advance(Stage::Announcing);
-        unless_ended(connection.as_mut(), sleep(MOMENT)).await?;
-        link.advance(Stage::Closing);
+        let _ = unless_ended(connection.as_mut(), timeout(STEP_TIMEOUT, handle.announced.notified())).await?;
+        handle.advance(Stage::Announcing);
+        unless_ended(connection.as_mut(), sleep(STEP_TIMEOUT)).await?;
+        handle.advance(Stage::Closing);
         connection.as_mut().graceful_shutdown();
-        unless_ended(connection.as_mut(), link.silence()).await
+        unless_ended(connection.as_mut(), handle.stalled()).await
     }
     .await;
 }
@@ -200,7 +200,7 @@ fn library() -> http2::Builder<TokioExecutor> {
 /// Hands the calls of one connection on, and counts them.
 struct Counted {
     front: Front,
-    link: Arc<Link>,
+    handle: Arc<Handle>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Counted {
@@ -209,10 +209,10 @@ impl hyper::service::Service<Request<Incoming>> for Counted {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let counted = Count::of(self.link.clone());
-        if self.link.is_leaving() {
-            self.link.advance(Stage::Announcing);
-            self.link.announced.notify_one();
+        let counted = Count::of(self.handle.clone());
+        if self.handle.is_draining() {
+            self.handle.advance(Stage::Announcing);
+            self.handle.announced.notify_one();
         }
         let answer = self.front.clone().call(request.map(Body::new));
         Box::pin(async move {
@@ -223,12 +223,12 @@ impl hyper::service::Service<Request<Incoming>> for Counted {
 }
 
 /// One running call.
-struct Count(Arc<Link>);
+struct Count(Arc<Handle>);
 
 impl Count {
-    fn of(link: Arc<Link>) -> Self {
-        link.count(|running| running + 1);
-        Self(link)
+    fn of(handle: Arc<Handle>) -> Self {
+        handle.count(|running| running + 1);
+        Self(handle)
     }
 }
 

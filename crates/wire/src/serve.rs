@@ -15,23 +15,23 @@ use tracing::warn;
 
 use crate::{
     Front,
-    connection::{self, Link},
+    connection::{self, Handle},
     listen,
 };
 
 /// Connections at a time; more wait to be accepted.
-const CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 /// So many of them are about to end or free: when there are fewer, the connection that has been idle for
 /// longest is asked to end for each new one.
-const SPARE: usize = 256;
+const SPARE_CONNECTIONS: usize = 256;
 /// How long after it is told to end a server still takes connections, while calls are running.
-const LATECOMERS: Duration = Duration::from_secs(5);
+const ACCEPT_WHILE_DRAINING: Duration = Duration::from_secs(5);
 /// Connections that were begun when the last had been accepted are there within this time.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
 /// How long after a failure to accept it is tried again.
 const BACKOFF: Duration = Duration::from_millis(100);
 /// How often such failures are told.
-const TOLD: Duration = Duration::from_secs(30);
+const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How connections are kept.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,25 +55,24 @@ pub async fn serve(
         front,
         options,
         tasks: JoinSet::new(),
-        links: HashMap::new(),
+        handles: HashMap::new(),
         alive,
-        is_leaving: false,
-        told: None,
+        is_draining: false,
+        warned: None,
     };
     until(pin!(shutdown), connections.accept_all(&listener)).await;
 
-    connections.leave();
+    connections.drain();
     (connections.alive, _) = mpsc::channel(1);
     let left = async { earlier.recv().await.map_or((), |never| match never {}) };
-    until(pin!(timeout(LATECOMERS, left)), connections.accept_all(&listener)).await;
+    until(pin!(timeout(ACCEPT_WHILE_DRAINING, left)), connections.accept_all(&listener)).await;
 
     // Where it cannot be had, those who connect in the instant before the port is closed are reset.
     let _ = listen::ignore_new_connections(&listener);
     loop {
         connections.room().await;
-        if timeout(QUIET, connections.accept(&listener)).await.is_err() {
-            break;
-        }
+        let Ok(accepted) = timeout(QUIET_PERIOD, connections.accept(&listener)).await else { break };
+        connections.begin(accepted).await;
     }
     drop(listener);
     while !connections.tasks.is_empty() {
@@ -93,59 +92,62 @@ struct Connections {
     front: Front,
     options: ServeOptions,
     tasks: JoinSet<()>,
-    links: HashMap<Id, Arc<Link>>,
+    handles: HashMap<Id, Arc<Handle>>,
     /// Each task has one; who has the other end sees when all are gone.
     alive: mpsc::Sender<Infallible>,
-    is_leaving: bool,
+    is_draining: bool,
     /// When we last said that connections cannot be accepted.
-    told: Option<Instant>,
+    warned: Option<Instant>,
 }
 
 impl Connections {
     async fn accept_all(&mut self, listener: &TcpListener) -> Infallible {
         loop {
             self.room().await;
-            self.accept(listener).await;
+            let accepted = self.accept(listener).await;
+            self.begin(accepted).await;
         }
     }
 
     /// Waits until there is room for one more.
     async fn room(&mut self) {
-        while self.tasks.len() >= CONNECTIONS {
+        while self.tasks.len() >= MAX_CONNECTIONS {
             self.one_ended().await;
         }
     }
 
-    /// Accepts a connection, or fails to.
-    async fn accept(&mut self, listener: &TcpListener) {
-        let accepted = loop {
+    async fn accept(&mut self, listener: &TcpListener) -> io::Result<TcpStream> {
+        loop {
             tokio::select! {
-                accepted = listener.accept() => break accepted,
+                accepted = listener.accept() => return accepted.map(|(stream, _)| stream),
                 () = self.one_ended(), if !self.tasks.is_empty() => {}
             }
-        };
-        match accepted {
-            Ok((stream, _)) => self.begin(stream),
-            Err(error) => self.not_accepted(&error).await,
         }
     }
 
-    fn begin(&mut self, stream: TcpStream) {
-        let staying = || self.links.values().filter(|link| !link.is_leaving()).count();
-        if self.links.len() + SPARE >= CONNECTIONS && staying() + SPARE >= CONNECTIONS {
+    /// Begins to serve what was accepted.
+    async fn begin(&mut self, accepted: io::Result<TcpStream>) {
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => return self.not_accepted(&error).await,
+        };
+        let staying = || self.handles.values().filter(|handle| !handle.is_draining()).count();
+        if self.handles.len() + SPARE_CONNECTIONS >= MAX_CONNECTIONS
+            && staying() + SPARE_CONNECTIONS >= MAX_CONNECTIONS
+        {
             self.make_room();
         }
-        let (link, alive) = (Arc::new(Link::new()), self.alive.clone());
-        if self.is_leaving {
-            link.leave();
+        let (handle, alive) = (Arc::new(Handle::new()), self.alive.clone());
+        if self.is_draining {
+            handle.drain();
         }
         let served =
-            connection::serve(stream, self.front.clone(), self.options.max_connection_age, link.clone());
+            connection::serve(stream, self.front.clone(), self.options.max_connection_age, handle.clone());
         let task = self.tasks.spawn(async move {
             let _alive = alive;
             served.await;
         });
-        self.links.insert(task.id(), link);
+        self.handles.insert(task.id(), handle);
     }
 
     /// Whoever connected meanwhile waits; trying again at once would only cost
@@ -155,8 +157,8 @@ impl Connections {
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
             return;
         }
-        if self.told.is_none_or(|told| told.elapsed() >= TOLD) {
-            self.told = Some(Instant::now());
+        if self.warned.is_none_or(|warned| warned.elapsed() >= WARN_INTERVAL) {
+            self.warned = Some(Instant::now());
             let open = self.tasks.len();
             warn!(
                 open,
@@ -170,25 +172,25 @@ impl Connections {
 
     /// Asks the connection to end that has been idle for longest.
     fn make_room(&self) {
-        let idle = self.links.values().filter_map(|link| Some((link.idle_since()?, link)));
-        if let Some((_, link)) = idle.min_by_key(|(since, _)| *since) {
-            link.leave();
+        let idle = self.handles.values().filter_map(|handle| Some((handle.idle_since()?, handle)));
+        if let Some((_, handle)) = idle.min_by_key(|(since, _)| *since) {
+            handle.drain();
         }
     }
 
     /// Asks all connections to end, and those that are still to come.
-    fn leave(&mut self) {
-        self.is_leaving = true;
-        for link in self.links.values() {
-            link.leave();
+    fn drain(&mut self) {
+        self.is_draining = true;
+        for handle in self.handles.values() {
+            handle.drain();
         }
     }
 
     /// Waits until one has ended.
     async fn one_ended(&mut self) {
         match self.tasks.join_next_with_id().await {
-            Some(Ok((id, ()))) => self.links.remove(&id),
-            Some(Err(error)) => self.links.remove(&error.id()),
+            Some(Ok((id, ()))) => self.handles.remove(&id),
+            Some(Err(error)) => self.handles.remove(&error.id()),
             None => None,
         };
     }

@@ -15,11 +15,11 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::connection::Link;
+use crate::connection::Handle;
 
 /// How long a client may take for the bytes with which every HTTP/2 connection
 /// begins: one that never does would take up a place for ever.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many they are.
 const PREFACE: usize = 24;
 /// GOAWAY with the highest stream there can be and no error: begin no more
@@ -31,7 +31,7 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 /// A connection's socket.
 pub(crate) struct Socket {
     stream: TcpStream,
-    link: Arc<Link>,
+    handle: Arc<Handle>,
     /// Bytes of the preface that are still to come, and until when.
     missing: usize,
     patience: Option<Pin<Box<Sleep>>>,
@@ -41,9 +41,9 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, link: Arc<Link>) -> Self {
-        let patience = Some(Box::pin(sleep(PATIENCE)));
-        Self { stream, link, missing: PREFACE, patience, announced: 0, linger: None }
+    pub(crate) fn new(stream: TcpStream, handle: Arc<Handle>) -> Self {
+        let patience = Some(Box::pin(sleep(PREFACE_TIMEOUT)));
+        Self { stream, handle, missing: PREFACE, patience, announced: 0, linger: None }
     }
 
     /// Writes what is left of an announcement that has begun.
@@ -65,7 +65,7 @@ impl Socket {
 
     fn note(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = polled {
-            self.link.moved(bytes);
+            self.handle.moved(bytes);
         }
         polled
     }
@@ -80,7 +80,7 @@ impl AsyncRead for Socket {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         let read = buffer.filled().len() - before;
-        self.link.moved(read);
+        self.handle.moved(read);
         if let Some(patience) = &mut self.patience {
             let late = polled.is_pending() && patience.as_mut().poll(context).is_ready();
             self.missing = self.missing.saturating_sub(read);
@@ -123,7 +123,7 @@ impl AsyncWrite for Socket {
     /// The library flushes when it has written whole frames, after its first one and whenever it is
     /// polled: here a frame of ours does no harm.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.announced > 0 || self.link.is_announcing() {
+        if self.announced > 0 || self.handle.is_announcing() {
             ready!(self.poll_announce(context))?;
         }
         Pin::new(&mut self.stream).poll_flush(context)
