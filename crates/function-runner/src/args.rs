@@ -25,6 +25,14 @@ pub(crate) const MAX_REQUEST_BODY_SIZE: Flag<usize> = Flag::integer(
     "Largest gRPC message in bytes, both ways; keep it the same on porch-server.",
 )
 .placeholder("BYTES");
+pub(crate) const MAX_MEMORY: Flag<usize> = Flag::integer(
+    "max-memory",
+    0,
+    0..=i64::MAX,
+    "Bytes that calls may hold at once, from the request until the answer is written; more calls are refused. 0 means \
+     half of what the container, or else the machine, has.",
+)
+.placeholder("BYTES");
 pub(crate) const MAX_CONNECTION_AGE: Flag<GoDuration> = Flag::duration(
     "max-connection-age",
     GoDuration::ZERO,
@@ -248,6 +256,7 @@ const SERVING_GROUP: Group = Group {
         PORT.spec(),
         METRICS_PORT.spec(),
         MAX_REQUEST_BODY_SIZE.spec(),
+        MAX_MEMORY.spec(),
         MAX_CONNECTION_AGE.spec(),
         SHUTDOWN_DELAY.spec(),
         SHUTDOWN_GRACE.spec(),

@@ -8,7 +8,7 @@ use kube::Client;
 use process::{Scratch, Supervisor};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use wire::{Front, Health, ServeOptions};
+use wire::{Front, Health, Memory, ServeOptions};
 
 use crate::{
     builtin::Offered,
@@ -19,8 +19,8 @@ use crate::{
     routing::{FileFollower, FileSettings, Look, Routing, Terms, check_executable, objects::ObjectFollower},
     service::Service,
     settings::{
-        BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, PodSettings, ProcessSettings,
-        Serving, Settings,
+        BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, MaxMemory, PodSettings,
+        ProcessSettings, Serving, Settings,
     },
     shutdown::{self, Ending, Phases},
     telemetry::{self, Telemetry},
@@ -52,6 +52,10 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     info!("{}", version::line());
     let telemetry = Telemetry::start(&telemetry)?;
     let metrics = telemetry.metrics();
+    let MaxMemory { bytes, reason } = serving.max_memory;
+    info!(bytes, reason, "calls may hold so much memory at once");
+    let memory = Memory::new(bytes);
+    metrics.observe_memory(memory.clone());
 
     let FunctionConfigSettings { folder, cluster, namespace } = function_configs;
     let prefix = &policy.default_prefix;
@@ -101,14 +105,16 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }
     info!(evaluators = ?chain, "functions are evaluated in this order");
 
-    let Serving { port, max_message, max_connection_age, shutdown_delay, shutdown_grace } = serving;
+    let Serving { port, max_message, max_memory: _, max_connection_age, shutdown_delay, shutdown_grace } =
+        serving;
+
     let listener = wire::listen(None, port)
         .with_context(|| format!("cannot listen on port {port}; choose another with --port"))?;
     let address = listener.local_addr().context("the gRPC port has no address")?;
     let (drain, abandon) = (CancellationToken::new(), CancellationToken::new());
     let health = Health::new();
     let service = Service::new(chain, policy, metrics.clone(), abandon.clone());
-    let front = front(service, pods, &health, max_message, Arc::new(metrics))?;
+    let front = front(service, pods, &health, max_message, memory, Arc::new(metrics))?;
     let options = ServeOptions { max_connection_age };
     let done = CancellationToken::new();
     let guard = done.clone().drop_guard();
@@ -241,6 +247,7 @@ fn front(
     pods: Option<Runtime>,
     health: &Health,
     limit: usize,
+    memory: Memory,
     observer: Arc<dyn wire::Observer>,
 ) -> anyhow::Result<Front> {
     let reflection = || {
@@ -248,10 +255,10 @@ fn front(
             .register_encoded_file_descriptor_set(wire::proto::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    Ok(Front::new(limit, observer)
+    Ok(Front::new(limit, memory, observer)
         .mount(service.into_server(), &["EvaluateFunction"])
         .mount(PodList::service(pods), &["List"])
-        .mount(health.service(), &["Check", "Watch"])
-        .mount(reflection().build_v1().context("reflection")?, REFLECT)
-        .mount(reflection().build_v1alpha().context("reflection")?, REFLECT))
+        .mount_small(health.service(), &["Check", "Watch"])
+        .mount_small(reflection().build_v1().context("reflection")?, REFLECT)
+        .mount_small(reflection().build_v1alpha().context("reflection")?, REFLECT))
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 use tracing::{info, trace, warn};
 use wire::{
-    Answer, Arrival, Failure, TraceContext,
+    Answer, Arrival, CallMemory, Failure, TraceContext,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -73,9 +73,16 @@ impl FunctionEvaluator for Service {
         request: Request<EvaluateFunctionRequest>,
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let mut record = CallRecord::begin(&self.metrics, &request);
-        let result = self.answer(request.into_inner(), &mut record).await;
+        let room = record.arrival.room;
+        let memory = request.extensions().get::<CallMemory>().cloned();
+        let mut request = request.into_inner();
+        if let Some(memory) = memory {
+            // Whatever keeps the list, also when nobody waits for the answer any more, keeps it counted.
+            request.resource_list = memory.keep(request.resource_list);
+        }
+        let result = self.answer(request, &mut record).await;
         record.finish(&result);
-        let Answer { resource_list, log, .. } = result?;
+        let Answer { resource_list, log, .. } = result.map_err(|failure| failure.into_status(room))?;
         trace!(resources = %String::from_utf8_lossy(&resource_list), "response");
         Ok(Response::new(EvaluateFunctionResponse { resource_list, log }))
     }
@@ -99,8 +106,7 @@ struct CallRecord {
 
 impl CallRecord {
     fn begin(metrics: &Metrics, request: &Request<EvaluateFunctionRequest>) -> Self {
-        let now = tokio::time::Instant::now();
-        let arrival = request.extensions().get().copied().unwrap_or(Arrival { at: now, deadline: None });
+        let arrival = request.extensions().get().copied().unwrap_or_else(Arrival::now);
         let caller = TraceContext::from_headers(request.metadata().as_ref());
         let (span, trace) = metrics.begin_span(caller);
         metrics.call_started();

@@ -21,7 +21,7 @@ use function_runner::{
 };
 use proptest::prelude::*;
 
-/// A machine with these variables and files and three cores.
+/// A machine with these variables and files, three cores and a gibibyte of memory.
 #[derive(Default)]
 struct Around<'a> {
     variables: &'a [(&'a str, &'a str)],
@@ -37,6 +37,9 @@ impl Surroundings for Around<'_> {
     }
     fn cores(&self) -> NonZeroUsize {
         NonZeroUsize::new(3).unwrap()
+    }
+    fn memory(&self) -> Option<u64> {
+        Some(1 << 30)
     }
 }
 
@@ -566,4 +569,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn calls_may_hold_what_the_flag_says_or_half_of_what_there_is() {
+    let memory = |arguments: &[&str]| read(arguments).map(|settings| settings.serving.max_memory.bytes);
+    assert_eq!(memory(&[]).unwrap(), 512 << 20);
+    assert_eq!(memory(&["--max-memory=0"]).unwrap(), 512 << 20);
+    assert_eq!(memory(&["--max-memory=100000000"]).unwrap(), 100_000_000);
+    for odd in ["-1", "256Mi", "99999999999999999999", "", "x"] {
+        let told = memory(&[&format!("--max-memory={odd}")]).unwrap_err().to_string();
+        assert!(told.contains("max-memory"), "{told}");
+    }
+    let little = memory(&["--max-memory=12582911"]).unwrap_err().to_string();
+    assert!(little.contains("must be at least twice --max-request-body-size"), "{little}");
+    assert_eq!(memory(&["--max-memory=2000", "--max-request-body-size=1000"]).unwrap(), 2000);
 }

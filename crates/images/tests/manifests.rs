@@ -273,6 +273,10 @@ impl Surroundings for InCluster {
     fn cores(&self) -> NonZeroUsize {
         NonZeroUsize::MIN
     }
+
+    fn memory(&self) -> Option<u64> {
+        None
+    }
 }
 
 fn settings(components: &[&str]) -> Settings {

@@ -25,6 +25,7 @@ mod sweeper;
 
 pub use fair::{AcquireError, FairQueue, Permit};
 pub use log::Log;
+pub use memory::available_memory;
 pub use outcome::{Exit, Finished, RunError};
 pub use program::{Environment, Folder, Limits, Program};
 pub use scratch::{NoScratch, Scratch};

@@ -12,6 +12,18 @@ const MOUNT: &str = "/sys/fs/cgroup";
 /// Limits from here on are the first version's way of saying that there is none.
 const UNLIMITED: u64 = 1 << 60;
 
+/// How much memory this process and its functions may use: as much as the tightest limit of its control groups says,
+/// or else as much as the machine has.
+pub fn available_memory() -> Option<u64> {
+    Memory::own().tightest_limit().or_else(|| machine_memory(&fs::read_to_string("/proc/meminfo").ok()?))
+}
+
+/// The memory of the machine by the text of its `/proc/meminfo`.
+fn machine_memory(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// This process's own group. Where it cannot be found or read, nothing is ever said to be killed by the kernel.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -24,8 +36,8 @@ pub(crate) struct Memory {
 struct Group {
     /// The file that counts kills. Kept open: it is read at the start of each call.
     events: File,
-    /// The file that says the limit.
-    limit: PathBuf,
+    /// The files that say the limits of the group and of those it is in, its own first.
+    limits: Vec<PathBuf>,
 }
 
 impl Memory {
@@ -68,8 +80,12 @@ impl Memory {
 
     /// The limit in bytes, if there is one. It can be changed at any time.
     pub(crate) fn limit(&self) -> Option<u64> {
-        let text = fs::read_to_string(&self.group.as_ref()?.limit).ok()?;
-        text.trim().parse().ok().filter(|&limit| limit < UNLIMITED)
+        read_limit(self.group.as_ref()?.limits.first()?)
+    }
+
+    /// The least of the limits of the group and of those it is in.
+    fn tightest_limit(&self) -> Option<u64> {
+        self.group.as_ref()?.limits.iter().filter_map(|path| read_limit(path)).min()
     }
 }
 
@@ -80,7 +96,8 @@ impl Group {
         let folders = [mount.join(path.trim_start_matches('/')), mount.to_owned()];
         folders.into_iter().filter(|folder| is_own(folder)).find_map(|folder| {
             let events = File::open(folder.join(events)).ok()?;
-            let group = Self { events, limit: folder.join(limit) };
+            let folders = folder.ancestors().take_while(|folder| folder.starts_with(mount));
+            let group = Self { events, limits: folders.map(|folder| folder.join(limit)).collect() };
             group.kills().map(|_| group)
         })
     }
@@ -92,6 +109,10 @@ impl Group {
         let text = std::str::from_utf8(text.get(..length)?).ok()?;
         text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
     }
+}
+
+fn read_limit(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok().filter(|&limit| limit < UNLIMITED)
 }
 
 /// Whether this process is in the group of this folder.
@@ -176,6 +197,32 @@ pub(crate) mod tests {
             files.write(&format!("memory/{folder}memory.limit_in_bytes"), "9223372036854771712\n");
             assert_eq!(memory.limit(), None);
         }
+    }
+
+    #[test]
+    fn the_tightest_limit_of_the_group_and_those_it_is_in_counts() {
+        let files = Files::new();
+        files.write_own("a/b/");
+        files.write("a/b/memory.events", "oom_kill 0\n");
+        for (own, parent, tightest) in [
+            ("max", "1000", Some(1000)),
+            ("500", "1000", Some(500)),
+            ("max", "max", None),
+            ("odd", "7", Some(7)),
+        ] {
+            files.write("a/b/memory.max", own);
+            files.write("a/memory.max", parent);
+            assert_eq!(Memory::find("0::/a/b\n", &files.0).tightest_limit(), tightest, "{own} {parent}");
+        }
+    }
+
+    #[test]
+    fn the_machine_has_memory() {
+        assert_eq!(machine_memory("MemTotal:       16384 kB\nMemFree: 1 kB\n"), Some(16 << 20));
+        for odd in ["", "MemTotal:", "MemTotal: x kB", "MemTotal: 99999999999999999999 kB", "MemTotal: 5"] {
+            assert_eq!(machine_memory(odd), None, "{odd}");
+        }
+        assert!(available_memory().is_some());
     }
 
     #[test]

@@ -33,15 +33,15 @@ use tokio::{
 use tonic::{Status, body::Body};
 use tower::Service as _;
 
-use crate::{Front, socket::Socket};
+use crate::{Front, peer::Peer, socket::Socket};
 
 /// Largest frame we take: fewer, larger pieces for large lists, but each connection may hold most of one
 /// that never ends.
 const FRAME: u32 = 64 * 1024;
 /// How much of one request may be under way before we have read it.
-const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
+const STREAM_WINDOW: u32 = 1024 * 1024;
 /// The same for a whole connection.
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// Calls one client may have under way: Porch holds a single connection.
 const STREAMS: u32 = 4096;
 /// A client that does not answer for this long is gone, and its calls with it.
@@ -146,11 +146,11 @@ impl Handle {
 pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>, handle: Arc<Handle>) {
     // Small answers should not wait for others; where that cannot be had they do.
     let _ = stream.set_nodelay(true);
+    let peer = Peer::new(stream.peer_addr().ok().map(|address| address.ip()));
     let socket = TokioIo::new(Socket::new(stream, handle.clone()));
-    let calls = Counted { front, handle: handle.clone() };
+    let calls = Counted { front, handle: handle.clone(), peer: peer.clone() };
     let mut connection = pin!(library().serve_connection(socket, calls));
-    // An end by itself, in whatever way, is an end.
-    let _ = async {
+    let served = async {
         let aged = async {
             match age {
                 Some(age) => sleep(age).await,
@@ -172,8 +172,12 @@ pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>
         handle.advance(Stage::Closing);
         connection.as_mut().graceful_shutdown();
         unless_ended(connection.as_mut(), handle.stalled()).await
+    };
+    // An end by itself, in whatever way, is an end.
+    tokio::select! {
+        _ = served => {}
+        () = peer.closed() => {}
     }
-    .await;
 }
 
 /// Goes on with the connection until `event`; nothing when it ended before.
@@ -201,6 +205,7 @@ fn library() -> http2::Builder<TokioExecutor> {
 struct Counted {
     front: Front,
     handle: Arc<Handle>,
+    peer: Peer,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Counted {
@@ -208,12 +213,13 @@ impl hyper::service::Service<Request<Incoming>> for Counted {
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let counted = Count::of(self.handle.clone());
         if self.handle.is_draining() {
             self.handle.advance(Stage::Announcing);
             self.handle.announced.notify_one();
         }
+        request.extensions_mut().insert(self.peer.clone());
         let answer = self.front.clone().call(request.map(Body::new));
         Box::pin(async move {
             let answer = answer.await?;

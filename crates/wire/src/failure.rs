@@ -4,15 +4,21 @@
 //! a person needs stands in the message. `google.rpc.ErrorInfo` repeats the
 //! kind and the image for programs.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use crate::message::{self, Piece};
+use crate::{
+    Full,
+    message::{self, Piece, Room},
+};
 
 /// The `domain` of the `ErrorInfo` beside each message.
 pub const DOMAIN: &str = "function-runner";
+
+/// When a call that found no memory may try again: by then most of what was in its way is answered.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Why a call has no answer.
 #[derive(Debug, Clone)]
@@ -84,6 +90,16 @@ pub enum Failure {
         /// The limit.
         limit: usize,
     },
+    /// Calls hold as many bytes as they may.
+    MemoryFull {
+        /// What was asked for, and what there is.
+        full: Full,
+    },
+    /// The request is not one of gRPC, or breaks its rules.
+    InvalidRequest {
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The image reference is empty or malformed.
     InvalidImage {
         /// What is wrong with it, naming it.
@@ -146,8 +162,10 @@ impl Failure {
             | Self::Internal { .. } => Code::Internal,
             Self::TimedOut { .. } => Code::DeadlineExceeded,
             Self::Cancelled { .. } => Code::Cancelled,
-            Self::Exhausted { .. } | Self::MessageTooLarge { .. } => Code::ResourceExhausted,
-            Self::InvalidImage { .. } => Code::InvalidArgument,
+            Self::Exhausted { .. } | Self::MessageTooLarge { .. } | Self::MemoryFull { .. } => {
+                Code::ResourceExhausted
+            }
+            Self::InvalidImage { .. } | Self::InvalidRequest { .. } => Code::InvalidArgument,
             Self::ImageMissing { .. } | Self::Unusable { .. } => Code::FailedPrecondition,
             Self::ImageDenied { .. } => Code::PermissionDenied,
             Self::Unavailable { .. } => Code::Unavailable,
@@ -167,6 +185,8 @@ impl Failure {
             Self::Cancelled { .. } => "CANCELLED",
             Self::Exhausted { .. } => "LIMIT_REACHED",
             Self::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
+            Self::MemoryFull { .. } => "MEMORY_LIMIT_REACHED",
+            Self::InvalidRequest { .. } => "REQUEST_INVALID",
             Self::InvalidImage { .. } => "IMAGE_REFERENCE_INVALID",
             Self::ImageMissing { .. } => "IMAGE_MISSING",
             Self::ImageDenied { .. } => "IMAGE_DENIED",
@@ -180,7 +200,48 @@ impl Failure {
 
     /// The message for people, bounded so that it fits its header.
     pub fn message(&self) -> String {
-        message::compose(&self.pieces(), message::BUDGET)
+        message::compose(&self.pieces(), Room::USUAL.message)
+    }
+
+    /// What a caller gets who has so much room for it. The message goes first: there are details where they fit
+    /// beside it.
+    pub fn into_status(self, room: Room) -> Status {
+        let message = message::compose(&self.pieces(), room.message);
+        let status = Status::with_error_details(self.code(), &message, self.details());
+        let details = status.details().len().div_ceil(3) * 4;
+        if message::encoded_len(&message) + details <= room.total {
+            status
+        } else {
+            Status::new(self.code(), message)
+        }
+    }
+
+    /// What programs can read: the kind, the image, and when to try again.
+    fn details(&self) -> ErrorDetails {
+        // A wrapper server of ours knows best what went wrong in its pod.
+        let (told, mut retry) = match self {
+            Self::Pod { status, .. } => (
+                status.get_details_error_info().filter(|info| info.domain == DOMAIN),
+                status.get_details_retry_info().and_then(|info| info.retry_delay),
+            ),
+            _ => (None, None),
+        };
+        let reason = told.as_ref().map_or_else(|| self.reason().to_owned(), |info| info.reason.clone());
+        let mut metadata = told.map_or_else(HashMap::new, |info| info.metadata);
+        if let Some(image) = self.image() {
+            metadata.insert("image".to_owned(), message::shown_image(image));
+        }
+        if let Some(exit) = self.exit() {
+            metadata.insert("exit".to_owned(), exit.to_owned());
+        }
+        if let Self::MemoryFull { full } = self {
+            retry = full.may_pass().then_some(RETRY);
+        }
+        let mut details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
+        if let Some(delay) = retry {
+            details.set_retry_info(Some(delay));
+        }
+        details
     }
 
     /// What happened without the function's own words, which may quote resources: fit for a log.
@@ -210,6 +271,8 @@ impl Failure {
             | Self::NoPod { image, .. }
             | Self::Pod { image, .. } => Some(image),
             Self::MessageTooLarge { .. }
+            | Self::MemoryFull { .. }
+            | Self::InvalidRequest { .. }
             | Self::InvalidImage { .. }
             | Self::Unusable { .. }
             | Self::Unavailable { .. }
@@ -225,7 +288,7 @@ impl Failure {
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {
-        use Piece::{End, Fixed, Start};
+        use Piece::{End, Fixed, Middle, Start};
         let shown = self.image().map(message::shown_image).unwrap_or_default();
         match self {
             Self::NotFound { detail, .. } => {
@@ -282,10 +345,23 @@ impl Failure {
             Self::Pod { status, .. } => {
                 vec![
                     Fixed(format!("unable to evaluate {shown} with pod evaluator: ")),
-                    Start(status.message()),
+                    Middle(status.message()),
                 ]
             }
-            Self::InvalidImage { cause }
+            Self::MemoryFull { full: full @ Full { wanted, limit, .. } } => vec![Fixed(if full.may_pass() {
+                format!(
+                    "the call was refused: {full}; try again in {} s, or raise --max-memory or the container's \
+                     memory limit",
+                    RETRY.as_secs()
+                )
+            } else {
+                format!(
+                    "the call was refused: it needs {wanted} bytes more, and all calls together may hold {limit}; \
+                     raise --max-memory or the container's memory limit"
+                )
+            })],
+            Self::InvalidRequest { cause }
+            | Self::InvalidImage { cause }
             | Self::Unusable { cause }
             | Self::Unavailable { cause }
             | Self::Internal { cause } => vec![Start(cause)],
@@ -324,21 +400,6 @@ impl std::error::Error for Failure {}
 
 impl From<Failure> for Status {
     fn from(failure: Failure) -> Self {
-        // A wrapper server of ours knows best what went wrong in its pod.
-        let told = match &failure {
-            Failure::Pod { status, .. } => status.get_details_error_info(),
-            _ => None,
-        };
-        let told = told.filter(|info| info.domain == DOMAIN);
-        let reason = told.as_ref().map_or_else(|| failure.reason().to_owned(), |info| info.reason.clone());
-        let mut metadata = told.map_or_else(HashMap::new, |info| info.metadata);
-        if let Some(image) = failure.image() {
-            metadata.insert("image".to_owned(), message::shown_image(image));
-        }
-        if let Some(exit) = failure.exit() {
-            metadata.insert("exit".to_owned(), exit.to_owned());
-        }
-        let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
-        Self::with_error_details(failure.code(), failure.message(), details)
+        failure.into_status(Room::USUAL)
     }
 }

@@ -14,12 +14,25 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::{Service, ServiceExt, util::BoxCloneService};
 
-use crate::inbound::{Arrival, GuardedBody};
+use crate::{
+    Failure, Memory, Reservation,
+    inbound::{Arrival, BodyLimits, GuardedBody},
+    outbound::{OutboundBody, Outlet},
+    peer::Peer,
+    shares::Shares,
+};
+
+/// What a call takes beside its messages, such as its headers and tasks.
+const CALL: usize = 16 * 1024;
+/// The memory of small services, beside that of all others: health is answered when nothing else is.
+const SMALL: usize = 8 * 1024 * 1024;
+/// The largest message of small services.
+const SMALL_MESSAGE: usize = 64 * 1024;
 
 /// What is known of a call once it is over.
 #[derive(Debug)]
@@ -51,6 +64,7 @@ struct Mounted {
     name: &'static str,
     methods: &'static [&'static str],
     service: Inner,
+    is_small: bool,
 }
 
 /// The services of a server behind their common guards.
@@ -58,6 +72,8 @@ struct Mounted {
 pub struct Front {
     mounted: Vec<Mounted>,
     limit: usize,
+    memory: Shares,
+    small: Shares,
     observer: Arc<dyn Observer>,
 }
 
@@ -73,14 +89,15 @@ impl std::fmt::Debug for Front {
 }
 
 impl Front {
-    /// No services yet; requests are limited to `limit` bytes a message.
-    pub fn new(limit: usize, observer: Arc<dyn Observer>) -> Self {
-        Self { mounted: Vec::new(), limit, observer }
+    /// No services yet; requests are limited to `limit` bytes a message, and all calls together to `memory`.
+    pub fn new(limit: usize, memory: Memory, observer: Arc<dyn Observer>) -> Self {
+        let (memory, small) = (Shares::new(memory), Shares::new(Memory::new(SMALL)));
+        Self { mounted: Vec::new(), limit, memory, small, observer }
     }
 
-    /// Adds a service; `methods` are those told apart by the observer.
+    /// Adds a service whose methods take one message each; `methods` are those told apart by the observer.
     #[must_use]
-    pub fn mount<S>(mut self, service: S, methods: &'static [&'static str]) -> Self
+    pub fn mount<S>(self, service: S, methods: &'static [&'static str]) -> Self
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
             + NamedService
@@ -89,7 +106,33 @@ impl Front {
             + 'static,
         S::Future: Send + 'static,
     {
-        self.mounted.push(Mounted { name: S::NAME, methods, service: service.boxed_clone() });
+        self.add(service, methods, false)
+    }
+
+    /// Adds a service of small messages, which has memory of its own and is answered whatever others hold.
+    #[must_use]
+    pub fn mount_small<S>(self, service: S, methods: &'static [&'static str]) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        self.add(service, methods, true)
+    }
+
+    fn add<S>(mut self, service: S, methods: &'static [&'static str], is_small: bool) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        self.mounted.push(Mounted { name: S::NAME, methods, service: service.boxed_clone(), is_small });
         self
     }
 }
@@ -104,7 +147,7 @@ impl Service<Request<Body>> for Front {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let arrival = Arrival::of(request.headers());
+        let mut arrival = Arrival::of(request.headers());
         let mut path = request.uri().path().strip_prefix('/').unwrap_or_default().splitn(2, '/');
         let (service, method) = (path.next().unwrap_or_default(), path.next().unwrap_or_default());
         let mounted = self.mounted.iter().find(|mounted| mounted.name == service);
@@ -119,23 +162,113 @@ impl Service<Request<Body>> for Front {
             sent: 0,
             code: Code::Cancelled,
         };
-        let Some(mut service) = mounted.map(|mounted| mounted.service.clone()) else {
-            measure.code = Code::Unimplemented;
+        if !is_grpc(request.headers()) {
+            measure.code = Code::Internal;
+            return Box::pin(std::future::ready(Ok(not_grpc())));
+        }
+        let Some(mounted) = mounted else {
             let status = Status::unimplemented(format!("this server has no service {:?}", shorten(service)));
-            return Box::pin(std::future::ready(Ok(status.into_http())));
+            return Box::pin(std::future::ready(Ok(measure.refuse(status))));
         };
+        let (shares, limits) = if mounted.is_small {
+            (&self.small, BodyLimits { message: self.limit.min(SMALL_MESSAGE), streams: true })
+        } else {
+            (&self.memory, BodyLimits { message: self.limit, streams: false })
+        };
+        let peer = request.extensions().get::<Peer>().cloned();
+        let memory = shares.of(peer.as_ref().and_then(Peer::address));
+        let admitted = arrival.read_deadline(request.headers()).and_then(|()| {
+            let reserve = |bytes| memory.try_reserve(bytes).map_err(|full| Failure::MemoryFull { full });
+            Ok((reserve(CALL)?, Arc::new(reserve(0)?)))
+        });
+        let (call, message) = match admitted {
+            Ok(admitted) => admitted,
+            Err(failure) => {
+                let refused = measure.refuse(failure.into_status(arrival.room));
+                return Box::pin(std::future::ready(Ok(refused)));
+            }
+        };
+        let mut service = mounted.service.clone();
         request.extensions_mut().insert(arrival);
+        request.extensions_mut().insert(CallMemory(message.clone()));
         let received = measure.received.clone();
-        let limit = self.limit;
-        let request = request.map(|body| Body::new(GuardedBody::new(body, limit, arrival, received)));
+        let request =
+            request.map(|body| Body::new(GuardedBody::new(body, limits, message, arrival, received)));
         Box::pin(async move {
             let response = service.call(request).await?;
             // A failed call may have no body: its status is then in the headers.
             if let Some(code) = code_of(response.headers()) {
                 measure.code = code;
             }
-            Ok(response.map(|body| Body::new(MeasuredBody { inner: body, measure })))
+            let (parts, body) = response.into_parts();
+            let outlet = Outlet { memory, peer, room: arrival.room };
+            Ok(match OutboundBody::new(body, outlet).await {
+                Ok(inner) => {
+                    Response::from_parts(parts, Body::new(MeasuredBody { inner, measure, _call: call }))
+                }
+                Err(status) => measure.refuse(status),
+            })
         })
+    }
+}
+
+/// The memory that the message of a request takes, for whoever works on the call.
+#[derive(Debug, Clone)]
+pub struct CallMemory(Arc<Reservation>);
+
+impl CallMemory {
+    /// The same bytes, of the request, counted for as long as they are kept.
+    pub fn keep(&self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Kept { bytes, _memory: self.clone() })
+    }
+
+    /// The memory of the caller, for what more the call takes.
+    pub fn memory(&self) -> &Memory {
+        self.0.memory()
+    }
+}
+
+struct Kept {
+    bytes: Bytes,
+    _memory: CallMemory,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Whether a request is one of gRPC, with messages as we read them: neither those of gRPC for browsers nor JSON.
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let media_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim_end();
+    ["application/grpc", "application/grpc+proto"].iter().any(|known| media_type.eq_ignore_ascii_case(known))
+}
+
+/// The answer to what is not a request of gRPC.
+fn not_grpc() -> Response<Body> {
+    let text = "this is a gRPC service: the content-type of requests is application/grpc or application/grpc+proto\n";
+    let mut response = Response::new(Body::new(PlainText(Some(Bytes::from_static(text.as_bytes())))));
+    *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// A body of a few words.
+struct PlainText(Option<Bytes>);
+
+impl http_body::Body for PlainText {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
     }
 }
 
@@ -158,6 +291,14 @@ struct Measure {
     code: Code,
 }
 
+impl Measure {
+    /// The answer to a call that ends here.
+    fn refuse(mut self, status: Status) -> Response<Body> {
+        self.code = status.code();
+        status.into_http()
+    }
+}
+
 impl Drop for Measure {
     fn drop(&mut self) {
         self.observer.finished(&FinishedRpc {
@@ -173,8 +314,10 @@ impl Drop for Measure {
 
 /// An answer's body that tells how the call ended.
 struct MeasuredBody {
-    inner: Body,
+    inner: OutboundBody,
     measure: Measure,
+    /// What the call takes beside its messages.
+    _call: Reservation,
 }
 
 impl http_body::Body for MeasuredBody {

@@ -17,7 +17,7 @@ use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
-use crate::Failure;
+use crate::{Failure, Reservation, Room};
 
 /// When a request arrived and until when its answer is of use.
 #[derive(Debug, Clone, Copy)]
@@ -27,17 +27,46 @@ pub struct Arrival {
     /// When we answer at the latest: a little before the caller's deadline,
     /// because nobody reads what comes after it.
     pub deadline: Option<Instant>,
+    /// The room that the caller has for the status of a failed call.
+    pub room: Room,
 }
 
 impl Arrival {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let at = Instant::now();
-        let deadline = headers
-            .get("grpc-timeout")
-            .and_then(|timeout| parse_timeout(timeout.to_str().ok()?))
-            .and_then(|timeout| at.checked_add(timeout.saturating_sub(margin(timeout))));
-        Self { at, deadline }
+    /// A request that arrives now and whose caller waits for ever.
+    pub fn now() -> Self {
+        Self { at: Instant::now(), deadline: None, room: Room::USUAL }
     }
+
+    /// A request with these headers that arrives now.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        Self { room: Room::of(headers), ..Self::now() }
+    }
+
+    /// Reads until when the caller waits. A deadline that cannot be kept is a failure at once.
+    pub(crate) fn read_deadline(&mut self, headers: &HeaderMap) -> Result<(), Failure> {
+        let mut timeouts = headers.get_all("grpc-timeout").iter();
+        let Some(value) = timeouts.next() else { return Ok(()) };
+        let timeout = value.to_str().ok().and_then(parse_timeout).filter(|_| timeouts.next().is_none());
+        let Some(timeout) = timeout else {
+            let shown = String::from_utf8_lossy(value.as_bytes().get(..32).unwrap_or(value.as_bytes()));
+            let cause = format!(
+                "the request's header grpc-timeout is {shown:?}; it must be there once, with at most eight digits \
+                 and a unit, one of H, M, S, m, u and n, such as 30S"
+            );
+            return Err(Failure::InvalidRequest { cause });
+        };
+        let usable = timeout.saturating_sub(margin(timeout));
+        if usable.is_zero() {
+            return Err(timed_out(format!("it arrived with only {timeout:?} left until its deadline")));
+        }
+        self.deadline = self.at.checked_add(usable);
+        Ok(())
+    }
+}
+
+/// A call that ended before we knew what it asks for.
+fn timed_out(cause: String) -> Failure {
+    Failure::TimedOut { image: "this call".to_owned(), cause, stderr: String::new() }
 }
 
 /// How long before the caller's deadline we answer.
@@ -63,17 +92,36 @@ fn parse_timeout(text: &str) -> Option<Duration> {
     })
 }
 
-/// Guards a request's body: a message that announces more than the limit is
-/// refused before it is read, and one that is still on its way when the
-/// caller's deadline passes is given up.
+/// How long a request may be on its way, and how much of it must arrive each second beyond that. What is announced
+/// and never sent would keep its memory from others.
+const PATIENCE: Duration = Duration::from_secs(10);
+const BYTES_PER_SECOND: u32 = 64 * 1024;
+
+/// What a request may bring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimits {
+    /// The largest message.
+    pub(crate) message: usize,
+    /// Whether more than one may come: all that is known of a method that streams.
+    pub(crate) streams: bool,
+}
+
+/// Guards a request's body: a message that announces more than the limit, or more than there is memory for, is
+/// refused before it is read, and one that is still on its way when the caller's deadline passes, or that hardly
+/// comes on, is given up.
 pub(crate) struct GuardedBody {
     inner: tonic::body::Body,
-    limit: usize,
+    limits: BodyLimits,
+    memory: Arc<Reservation>,
     /// The five bytes before a message: a flag and its length.
     prefix: Vec<u8>,
     /// Bytes of the current message still to come.
     remaining: usize,
-    deadline: Option<Pin<Box<Sleep>>>,
+    /// The largest message so far, which is what is reserved.
+    largest: Option<usize>,
+    arrival: Arrival,
+    /// Wakes us to see whether the request is late.
+    timer: Pin<Box<Sleep>>,
     received: Arc<AtomicU64>,
 }
 
@@ -82,16 +130,28 @@ const PREFIX: usize = 5;
 impl GuardedBody {
     pub(crate) fn new(
         inner: tonic::body::Body,
-        limit: usize,
+        limits: BodyLimits,
+        memory: Arc<Reservation>,
         arrival: Arrival,
         received: Arc<AtomicU64>,
     ) -> Self {
-        let deadline = arrival.deadline.map(|at| Box::pin(tokio::time::sleep_until(at)));
-        Self { inner, limit, prefix: Vec::with_capacity(PREFIX), remaining: 0, deadline, received }
+        let first = arrival.at + PATIENCE;
+        let timer = Box::pin(tokio::time::sleep_until(arrival.deadline.map_or(first, |at| at.min(first))));
+        Self {
+            inner,
+            limits,
+            memory,
+            prefix: Vec::with_capacity(PREFIX),
+            remaining: 0,
+            largest: None,
+            arrival,
+            timer,
+            received,
+        }
     }
 
     /// Follows the messages in `data` and refuses one that is too large.
-    fn check(&mut self, data: &Bytes) -> Result<(), Status> {
+    fn check(&mut self, data: &Bytes) -> Result<(), Failure> {
         let mut rest = data.clone();
         while rest.has_remaining() {
             if self.remaining > 0 {
@@ -100,18 +160,63 @@ impl GuardedBody {
                 self.remaining -= step;
                 continue;
             }
+            if self.largest.is_some() && !self.limits.streams {
+                let cause = "the request has more than one message, and this method takes one".to_owned();
+                return Err(Failure::InvalidRequest { cause });
+            }
             let wanted = PREFIX - self.prefix.len();
             self.prefix.extend_from_slice(&rest.split_to(wanted.min(rest.remaining())));
             if let [_, a, b, c, d] = self.prefix[..] {
                 let size = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-                if size > self.limit {
-                    return Err(Failure::MessageTooLarge { size, limit: self.limit }.into());
-                }
+                self.announced(size)?;
                 self.remaining = size;
                 self.prefix.clear();
             }
         }
         Ok(())
+    }
+
+    /// A message of this size is to come: all of it is reserved, so that what has begun can end.
+    fn announced(&mut self, size: usize) -> Result<(), Failure> {
+        let limit = self.limits.message;
+        if size > limit {
+            return Err(Failure::MessageTooLarge { size, limit });
+        }
+        let reserved = self.largest.unwrap_or_default();
+        self.memory.grow(size.saturating_sub(reserved)).map_err(|full| Failure::MemoryFull { full })?;
+        self.largest = Some(size.max(reserved));
+        Ok(())
+    }
+
+    /// When the request must have arrived, by what has arrived of it.
+    fn latest(&self) -> Instant {
+        let received = u32::try_from(self.received.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        self.arrival.at + PATIENCE + Duration::from_secs(1) * received / BYTES_PER_SECOND
+    }
+
+    /// Why the request is given up, once it is late.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        loop {
+            std::task::ready!(self.timer.as_mut().poll(context));
+            let (now, latest) = (Instant::now(), self.latest());
+            if self.arrival.deadline.is_some_and(|at| at <= now) {
+                let cause = "the deadline passed before the whole request had arrived".to_owned();
+                return Poll::Ready(timed_out(cause));
+            }
+            if latest <= now {
+                let received = self.received.load(Ordering::Relaxed);
+                let cause = format!(
+                    "the request hardly came on: {received} bytes and no end within {} s; each has {} s, and one \
+                     more for every {} KiB that arrived",
+                    self.arrival.at.elapsed().as_secs(),
+                    PATIENCE.as_secs(),
+                    BYTES_PER_SECOND / 1024
+                );
+                return Poll::Ready(timed_out(cause));
+            }
+            let next = self.arrival.deadline.map_or(latest, |at| at.min(latest));
+            self.timer.as_mut().reset(next);
+        }
     }
 }
 
@@ -129,22 +234,15 @@ impl Body for GuardedBody {
                 if let Some(data) = frame.data_ref() {
                     self.received.fetch_add(data.len() as u64, Ordering::Relaxed);
                     let data = data.clone();
-                    if let Err(status) = self.check(&data) {
-                        return Poll::Ready(Some(Err(status)));
+                    if let Err(failure) = self.check(&data) {
+                        return Poll::Ready(Some(Err(failure.into_status(self.arrival.room))));
                     }
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Pending => {
-                let late =
-                    self.deadline.as_mut().is_some_and(|sleep| sleep.as_mut().poll(context).is_ready());
-                if !late {
-                    return Poll::Pending;
-                }
-                self.deadline = None;
-                let cause = "the deadline passed before the whole request had arrived".to_owned();
-                let late = Failure::TimedOut { image: "this call".to_owned(), cause, stderr: String::new() };
-                Poll::Ready(Some(Err(late.into())))
+                let late = std::task::ready!(self.poll_late(context));
+                Poll::Ready(Some(Err(late.into_status(self.arrival.room))))
             }
             ended @ Poll::Ready(_) => ended,
         }
@@ -162,6 +260,7 @@ impl Body for GuardedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Full, Memory};
 
     #[test]
     fn timeouts_read_as_the_protocol_says() {
@@ -182,27 +281,138 @@ mod tests {
         assert_eq!(margin(Duration::from_secs(291)), Duration::from_millis(200));
     }
 
-    fn guard(limit: usize) -> GuardedBody {
-        let arrival = Arrival { at: Instant::now(), deadline: None };
-        GuardedBody::new(tonic::body::Body::empty(), limit, arrival, Arc::default())
+    fn deadline(timeouts: &[&'static str]) -> Result<Option<Duration>, Failure> {
+        let name = http::HeaderName::from_static("grpc-timeout");
+        let headers: HeaderMap = timeouts
+            .iter()
+            .map(|value| (name.clone(), http::HeaderValue::from_bytes(value.as_bytes()).unwrap()))
+            .collect();
+        let mut arrival = Arrival::of(&headers);
+        arrival.read_deadline(&headers)?;
+        Ok(arrival.deadline.map(|deadline| deadline - arrival.at))
     }
 
-    #[test]
-    fn a_message_is_judged_by_its_announced_size_however_it_is_cut() {
-        let message = |size: u32| [&[0][..], &size.to_be_bytes(), &[7; 4]].concat();
+    #[tokio::test]
+    async fn a_deadline_is_read_refused_or_over() {
+        assert_eq!(deadline(&[]).unwrap(), None);
+        assert_eq!(deadline(&["1S"]).unwrap(), Some(Duration::from_millis(950)));
+        assert!(deadline(&["99999999H"]).is_ok());
+        for odd in [&["1s"][..], &[""], &["-1S"], &["999999999S"], &["é"], &["1S", "1S"]] {
+            let refused = deadline(odd).unwrap_err();
+            assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{odd:?}");
+            assert!(refused.message().contains("header grpc-timeout is \""), "{refused}");
+        }
+        let long = "9".repeat(5000).leak();
+        assert!(deadline(&[long]).unwrap_err().message().len() < 300);
+        for over in ["0n", "0H", "1n", "1999u", "2m"] {
+            let late = deadline(&[over]).unwrap_err();
+            assert_eq!(late.code(), tonic::Code::DeadlineExceeded, "{over}");
+        }
+        assert!(deadline(&["3m"]).unwrap().is_some());
+    }
+
+    fn guard(limit: usize, memory: &Memory) -> GuardedBody {
+        let limits = BodyLimits { message: limit, streams: true };
+        let reserved = Arc::new(memory.try_reserve(0).unwrap());
+        GuardedBody::new(tonic::body::Body::empty(), limits, reserved, Arrival::now(), Arc::default())
+    }
+
+    fn message(size: u32) -> Bytes {
+        [&[0][..], &size.to_be_bytes(), &[7; 4]].concat().into()
+    }
+
+    #[tokio::test]
+    async fn a_message_is_judged_by_its_announced_size_however_it_is_cut() {
         for cut in 0..9 {
+            let memory = Memory::new(100);
             let small = message(4);
-            let mut body = guard(4);
-            assert!(body.check(&Bytes::copy_from_slice(&small[..cut])).is_ok());
-            assert!(body.check(&Bytes::copy_from_slice(&small[cut..])).is_ok());
+            let mut body = guard(4, &memory);
+            assert!(body.check(&small.slice(..cut)).is_ok());
+            assert!(body.check(&small.slice(cut..)).is_ok());
+            assert_eq!(memory.used(), 4);
             // Whatever follows is a message of its own.
-            let status = body.check(&Bytes::from(message(5))).unwrap_err();
+            let status = Status::from(body.check(&message(5)).unwrap_err());
             assert_eq!(status.code(), tonic::Code::ResourceExhausted);
             assert!(
                 status.message().contains("5 bytes") && status.message().contains("4 bytes"),
                 "{status:?}"
             );
             assert!(status.message().contains("--max-request-body-size"));
+            drop(body);
+            assert_eq!(memory.used(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_memory_for_is_refused_when_it_is_announced() {
+        let memory = Memory::new(100);
+        let mut first = guard(1000, &memory);
+        first.check(&message(70)).unwrap();
+        let refused = guard(1000, &memory).check(&message(31)).unwrap_err();
+        assert!(matches!(refused, Failure::MemoryFull { full: Full { wanted: 31, used: 70, limit: 100 } }));
+        drop(first);
+        assert!(guard(1000, &memory).check(&message(31)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_message_is_one_message_unless_the_method_streams() {
+        let memory = Memory::new(100);
+        let both: Bytes = [message(4), message(4)].concat().into();
+        let mut body = guard(10, &memory);
+        body.check(&both).unwrap();
+        assert_eq!(memory.used(), 4, "the one before is done with");
+        let mut body = guard(10, &memory);
+        body.limits.streams = false;
+        assert_eq!(body.check(&both).unwrap_err().code(), tonic::Code::InvalidArgument);
+    }
+
+    /// What a request ends with of which so many bytes arrive each second.
+    async fn trickle(bytes: usize, seconds: usize) -> Result<(), Status> {
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
+        let inner = tonic::body::Body::new(Chunks(Box::pin(stream)));
+        let limits = BodyLimits { message: usize::MAX, streams: true };
+        let reserved = Arc::new(Memory::unlimited().try_reserve(0).unwrap());
+        let mut body = GuardedBody::new(inner, limits, reserved, Arrival::now(), Arc::default());
+        let sending = async move {
+            for _ in 0..seconds {
+                let _ = sender.send(Bytes::from(vec![0; bytes])).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let reading = async move {
+            while let Some(frame) =
+                std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+            {
+                frame?;
+            }
+            Ok(())
+        };
+        tokio::join!(sending, reading).1
+    }
+
+    struct Chunks(Pin<Box<dyn tokio_stream::Stream<Item = Bytes> + Send>>);
+
+    impl Body for Chunks {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            self.0.as_mut().poll_next(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_hardly_comes_on_is_given_up() {
+        trickle(64 * 1024, 100).await.unwrap();
+        trickle(0, 9).await.unwrap();
+        for slow in [0, 1, 32 * 1024] {
+            let late = trickle(slow, 100).await.unwrap_err();
+            assert_eq!(late.code(), tonic::Code::DeadlineExceeded, "{slow}");
+            assert!(late.message().contains("hardly came on"), "{late}");
         }
     }
 }

@@ -17,8 +17,11 @@ const GREED: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Memory {
     ledger: Arc<Ledger>,
-    share: Option<Arc<AtomicUsize>>,
+    share: Option<Arc<Share>>,
 }
+
+/// What one client holds.
+pub(crate) type Share = AtomicUsize;
 
 #[derive(Debug)]
 struct Ledger {
@@ -61,7 +64,11 @@ impl Memory {
     /// The same bytes, as one client sees them, that must leave something to others.
     #[must_use]
     pub fn share(&self) -> Self {
-        Self { ledger: self.ledger.clone(), share: Some(Arc::default()) }
+        self.with_share(Arc::default())
+    }
+
+    pub(crate) fn with_share(&self, share: Arc<Share>) -> Self {
+        Self { ledger: self.ledger.clone(), share: Some(share) }
     }
 
     /// Takes so many bytes, until the reservation is dropped.

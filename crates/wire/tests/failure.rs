@@ -3,7 +3,7 @@
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
-use wire::{DOMAIN, Failure};
+use wire::{DOMAIN, Failure, Full, Room};
 
 const IMAGE: &str = "example.com/f:v1";
 
@@ -102,6 +102,26 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
              raise that flag on the function runner and the flag of the same name on its client",
         ),
         (
+            Failure::MemoryFull { full: Full { wanted: 600, used: 700, limit: 1000 } },
+            Code::ResourceExhausted,
+            "MEMORY_LIMIT_REACHED",
+            "the call was refused: 600 bytes more do not fit: 700 of the 1000 bytes that calls may hold at once are \
+             taken; try again in 1 s, or raise --max-memory or the container's memory limit",
+        ),
+        (
+            Failure::MemoryFull { full: Full { wanted: 1600, used: 700, limit: 1000 } },
+            Code::ResourceExhausted,
+            "MEMORY_LIMIT_REACHED",
+            "the call was refused: it needs 1600 bytes more, and all calls together may hold 1000; raise \
+             --max-memory or the container's memory limit",
+        ),
+        (
+            Failure::InvalidRequest { cause: "the header grpc-timeout is odd".into() },
+            Code::InvalidArgument,
+            "REQUEST_INVALID",
+            "the header grpc-timeout is odd",
+        ),
+        (
             Failure::InvalidImage { cause: "invalid image reference \"\": it is empty".into() },
             Code::InvalidArgument,
             "IMAGE_REFERENCE_INVALID",
@@ -187,6 +207,7 @@ fn no_failure_outgrows_its_header() {
         Failure::TimedOut { image: text(), cause: text(), stderr: text() },
         Failure::Cancelled { image: text() },
         Failure::Exhausted { image: text(), cause: text(), stderr: text() },
+        Failure::InvalidRequest { cause: text() },
         Failure::InvalidImage { cause: text() },
         Failure::ImageMissing { image: text(), cause: text() },
         Failure::ImageDenied { image: text(), cause: text() },
@@ -204,7 +225,39 @@ fn no_failure_outgrows_its_header() {
         let encoded: usize = message.bytes().map(|byte| if plain(&byte) { 1 } else { 3 }).sum();
         assert!(encoded < 32 * 1024, "{encoded}: {message:.80}");
         assert!(message.contains(" cut]") || matches!(failure, Failure::Cancelled { .. }), "{message:.80}");
+        for (room, total, whole) in [(Room::SMALL, 7 * 1024, 8 * 1024), (Room::USUAL, 32 * 1024, 33 * 1024)] {
+            let headers = failure.clone().into_status(room).into_http::<String>().into_parts().0.headers;
+            let value = |name: &str| headers.get(name).map_or(0, http::HeaderValue::len);
+            let status = value("grpc-message") + value("grpc-status-details-bin");
+            assert!((1..=total).contains(&status), "{status}: {message:.80}");
+            // As HTTP/2 counts them against a client's limit.
+            let list: usize =
+                headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
+            assert!(list < whole, "{list}: {message:.80}");
+        }
     }
+}
+
+#[test]
+fn details_are_left_out_where_the_message_leaves_no_room_for_them() {
+    let failed = |length: usize| Failure::Internal { cause: "x".repeat(length) };
+    let has_details = |length: usize, room: Room| !failed(length).into_status(room).details().is_empty();
+    assert!(has_details(2_000, Room::SMALL) && !has_details(5_000, Room::SMALL));
+    assert!(has_details(10_000, Room::USUAL) && !has_details(20_000, Room::USUAL));
+    // The message itself is whole in all of them.
+    assert_eq!(failed(5_000).into_status(Room::SMALL).message().len(), 5_000);
+}
+
+#[test]
+fn who_may_try_again_is_told_when() {
+    let full = |wanted: usize| Failure::MemoryFull { full: Full { wanted, used: 700, limit: 1000 } };
+    let delay =
+        |failure: Failure| Status::from(failure).get_details_retry_info().and_then(|info| info.retry_delay);
+    assert_eq!(delay(full(600)), Some(std::time::Duration::from_secs(1)));
+    assert_eq!(delay(full(1600)), None, "it would never fit");
+    let status = Box::new(Status::from(full(600)));
+    assert!(delay(Failure::Pod { image: image(), status }).is_some(), "the wrapper's word is handed on");
+    assert_eq!(delay(unavailable()), None);
 }
 
 #[test]

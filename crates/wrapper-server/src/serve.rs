@@ -10,7 +10,7 @@ use tokio::{
 };
 use tonic::{Request, Response, Status};
 use wire::{
-    Answer, Arrival, Failure, Front, Health, ServeOptions,
+    Answer, Arrival, Failure, Front, Health, Memory, ServeOptions,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -107,9 +107,11 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     let service = FunctionEvaluatorServer::new(wrapper)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX);
-    let front = Front::new(limit, Arc::new(metrics))
+    let memory = memory();
+    log.info(format_args!("calls may hold {} bytes at once", memory.limit()));
+    let front = Front::new(limit, memory, Arc::new(metrics))
         .mount(service, &["EvaluateFunction"])
-        .mount(health.service(), &["Check", "Watch"]);
+        .mount_small(health.service(), &["Check", "Watch"]);
     let (drain, end) = on_signals(health.clone(), log)?;
     health.set_serving(true);
     log.info(format_args!("serving {entrypoint} on {address}"));
@@ -124,6 +126,12 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
         served = served => served,
         () = end => Err(io::Error::other("told again to end: running calls are not answered")),
     }
+}
+
+/// Half of the memory that the container has: the other half is for the function.
+fn memory() -> Memory {
+    let half = process::available_memory().map(|bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
+    half.map_or_else(Memory::unlimited, Memory::new)
 }
 
 /// Two futures: the first resolves at the first signal, after which running
@@ -160,13 +168,9 @@ struct Wrapper {
 }
 
 impl Wrapper {
-    async fn evaluate(
-        &self,
-        request: EvaluateFunctionRequest,
-        arrival: Option<Arrival>,
-    ) -> Result<Answer, Failure> {
+    async fn evaluate(&self, request: EvaluateFunctionRequest, arrival: Arrival) -> Result<Answer, Failure> {
         let image = request.image;
-        let limits = Limits { deadline: arrival.and_then(|arrival| arrival.deadline), ..self.limits };
+        let limits = Limits { deadline: arrival.deadline, ..self.limits };
         match self.supervisor.run(&self.program, request.resource_list, &limits).await {
             Ok(finished) => wire::verdict(&image, finished).await,
             Err(error) => Err(wire::run_failure(&image, &error, |stderr| Failure::TimedOut {
@@ -184,10 +188,10 @@ impl FunctionEvaluator for Wrapper {
         &self,
         request: Request<EvaluateFunctionRequest>,
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
-        let arrival = request.extensions().get::<Arrival>().copied();
+        let arrival = request.extensions().get().copied().unwrap_or_else(Arrival::now);
         let received = request.get_ref().resource_list.len();
         let result = self.evaluate(request.into_inner(), arrival).await;
-        let elapsed = arrival.map(|arrival| arrival.at.elapsed()).unwrap_or_default();
+        let elapsed = arrival.at.elapsed();
         match &result {
             Ok(answer) => {
                 for note in &answer.notes {
@@ -205,7 +209,8 @@ impl FunctionEvaluator for Wrapper {
                 ));
             }
         }
-        let Answer { resource_list, log, .. } = result?;
+        let Answer { resource_list, log, .. } =
+            result.map_err(|failure| failure.into_status(arrival.room))?;
         Ok(Response::new(EvaluateFunctionResponse { resource_list, log }))
     }
 }

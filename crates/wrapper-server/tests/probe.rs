@@ -43,7 +43,7 @@ impl Observer for Unobserved {
 fn serve(mount: impl FnOnce(Front) -> Front) -> String {
     let listener = wire::listen(Some(Ipv4Addr::LOCALHOST.into()), 0).unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let front = mount(Front::new(10_000, Arc::new(Unobserved)));
+    let front = mount(Front::new(10_000, wire::Memory::unlimited(), Arc::new(Unobserved)));
     tokio::spawn(wire::serve(listener, front, ServeOptions::default(), std::future::pending()));
     address
 }

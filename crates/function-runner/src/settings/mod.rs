@@ -56,12 +56,23 @@ pub struct Serving {
     pub port: u16,
     /// The largest message, both ways.
     pub max_message: usize,
+    /// The bytes that calls may hold at once, and who says so.
+    pub max_memory: MaxMemory,
     /// The age at which connections are closed.
     pub max_connection_age: Option<Duration>,
     /// How long calls are answered after the first signal.
     pub shutdown_delay: Duration,
     /// How long running calls may take after that.
     pub shutdown_grace: Duration,
+}
+
+/// The bytes that calls may hold at once.
+#[derive(Debug, Clone, Copy)]
+pub struct MaxMemory {
+    /// So many.
+    pub bytes: usize,
+    /// Why, in words.
+    pub reason: &'static str,
 }
 
 /// The log.
@@ -117,6 +128,8 @@ pub trait Surroundings {
     fn exists(&self, path: &Path) -> bool;
     /// Processor cores.
     fn cores(&self) -> NonZeroUsize;
+    /// The memory that the container, or else the machine, has, where that is known.
+    fn memory(&self) -> Option<u64>;
 }
 
 /// The machine we run on.
@@ -134,6 +147,10 @@ impl Surroundings for Machine {
 
     fn cores(&self) -> NonZeroUsize {
         std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn memory(&self) -> Option<u64> {
+        process::available_memory()
     }
 }
 
@@ -159,7 +176,7 @@ impl Settings {
     pub(crate) fn gather(flags: &mut Flags, around: &dyn Surroundings) -> Self {
         let disabled = flags.get(&args::DISABLE_RUNTIMES);
         let is_enabled = |runtime: &str| !disabled.iter().any(|name| name == runtime);
-        let serving = read_serving(flags);
+        let serving = read_serving(flags, around);
         let telemetry = telemetry::read(flags, around);
         let exec = read_exec(flags);
         let pod = pods::read(flags, around);
@@ -231,11 +248,32 @@ pub(crate) fn read_processes(flags: &mut Flags, around: &dyn Surroundings) -> Pr
     }
 }
 
-fn read_serving(flags: &mut Flags) -> Serving {
+/// The share of the memory that calls get where nobody says: the rest is for the program, for what functions that
+/// are part of it take beside their messages, and for functions as processes.
+const CALLS: u64 = 2;
+
+fn read_max_memory(flags: &mut Flags, around: &dyn Surroundings) -> MaxMemory {
+    let (given, message) = (flags.get(&args::MAX_MEMORY), flags.get(&args::MAX_REQUEST_BODY_SIZE));
+    if given == 0 {
+        let derived = around.memory().map(|bytes| usize::try_from(bytes / CALLS).unwrap_or(usize::MAX));
+        return match derived {
+            Some(bytes) => MaxMemory { bytes, reason: "half of what the container or the machine has" },
+            None => MaxMemory { bytes: usize::MAX, reason: "nothing says what memory there is" },
+        };
+    }
+    if given < message.saturating_mul(2) {
+        let rule = "must be at least twice --max-request-body-size, for one request and its answer";
+        flags.reject(&args::MAX_MEMORY, rule);
+    }
+    MaxMemory { bytes: given, reason: "--max-memory says so" }
+}
+
+fn read_serving(flags: &mut Flags, around: &dyn Surroundings) -> Serving {
     let age = not_negative(flags, &args::MAX_CONNECTION_AGE);
     Serving {
         port: flags.get(&args::PORT),
         max_message: flags.get(&args::MAX_REQUEST_BODY_SIZE),
+        max_memory: read_max_memory(flags, around),
         max_connection_age: (!age.is_zero()).then_some(age),
         shutdown_delay: not_negative(flags, &args::SHUTDOWN_DELAY),
         shutdown_grace: not_negative(flags, &args::SHUTDOWN_GRACE),

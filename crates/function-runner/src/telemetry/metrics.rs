@@ -9,7 +9,7 @@ use opentelemetry::{
 use opentelemetry_sdk::trace::SdkTracer;
 use process::FairQueue;
 use tonic::Code;
-use wire::{FinishedRpc, Observer, TraceContext};
+use wire::{FinishedRpc, Memory, Observer, TraceContext};
 
 use super::{CallSpan, PodMetrics, labels::FunctionLabels, traces};
 use crate::version;
@@ -163,6 +163,29 @@ impl Metrics {
             .u64_observable_gauge("function_runner.executions.running")
             .with_description("Executables running now.")
             .with_callback(move |gauge| gauge.observe(queue.running() as u64, &[]))
+            .build();
+    }
+
+    /// Shows how much memory calls hold.
+    pub fn observe_memory(&self, memory: Memory) {
+        let meter = &self.inner.meter;
+        let (limit, refused) = (memory.clone(), memory.clone());
+        meter
+            .u64_observable_gauge("function_runner.memory.used")
+            .with_unit("By")
+            .with_description("Bytes that calls hold, from the request until the answer is written.")
+            .with_callback(move |gauge| gauge.observe(memory.used() as u64, &[]))
+            .build();
+        meter
+            .u64_observable_gauge("function_runner.memory.limit")
+            .with_unit("By")
+            .with_description("Bytes that calls may hold, see --max-memory.")
+            .with_callback(move |gauge| gauge.observe(limit.limit() as u64, &[]))
+            .build();
+        meter
+            .u64_observable_counter("function_runner.memory.refusals")
+            .with_description("How often there was no memory for a call.")
+            .with_callback(move |counter| counter.observe(refused.refused(), &[]))
             .build();
     }
 

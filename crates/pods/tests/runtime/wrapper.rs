@@ -68,7 +68,7 @@ impl Wrapper {
         let function = Function::default();
         let (health, service) = (Health::new(), FunctionEvaluatorServer::new(function.clone()));
         health.set_serving(true);
-        let front = Front::new(6 * 1024 * 1024, Arc::new(Unobserved))
+        let front = Front::new(6 * 1024 * 1024, wire::Memory::unlimited(), Arc::new(Unobserved))
             .mount(service, &["EvaluateFunction"])
             .mount(health.service(), &["Check", "Watch"]);
         let listener = {
