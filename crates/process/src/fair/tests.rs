@@ -1,11 +1,12 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use super::{AcquireError, Arrival, FairQueue, Ticket, Turns};
+use super::turns::{Ticket, Turns};
+use super::{AcquireError, FairQueue};
 
 fn queue(running: usize, waiting: usize) -> FairQueue {
     FairQueue::new(NonZeroUsize::new(running).unwrap(), waiting)
@@ -13,30 +14,57 @@ fn queue(running: usize, waiting: usize) -> FairQueue {
 
 #[test]
 fn a_flood_under_one_key_costs_the_others_one_turn() {
-    let mut turns = Turns::new(1, 100);
-    assert_eq!(turns.arrive("flood"), Arrival::Runs);
-    let mut names = HashMap::new();
+    let mut turns = Turns::new(100);
+    let kind = turns.add_kind(1);
+    assert!(turns.run(kind));
     for (key, count) in [("flood", 50), ("b", 2), ("c", 1)] {
         for _ in 0..count {
-            let Arrival::Waits(ticket) = turns.arrive(key) else { panic!("must wait") };
-            names.insert(ticket, key);
+            assert!(!turns.run(kind));
+            assert_eq!(turns.join(kind, key, key).1, None);
         }
     }
-    let order: Vec<_> = (0..6).map(|_| names[&turns.end().unwrap()]).collect();
+    let order: Vec<_> = (0..6).map(|_| turns.end(kind).unwrap()).collect();
     assert_eq!(order, ["flood", "b", "c", "flood", "b", "flood"]);
 }
 
+#[test]
+fn when_places_run_out_the_longest_line_loses_its_newest() {
+    let mut turns = Turns::new(10);
+    let (one, other) = (turns.add_kind(1), turns.add_kind(1));
+    assert!(turns.run(one) && turns.run(other));
+    for number in 0..10 {
+        assert_eq!(turns.join(one, "flood", ("flood", number)).1, None);
+    }
+    assert_eq!(turns.join(one, "flood", ("flood", 10)).1, Some(("flood", 10)));
+    // Shorter lines get places, also those of other work, until all are equally long.
+    assert_eq!(turns.join(one, "b", ("b", 0)).1, Some(("flood", 9)));
+    assert_eq!(turns.join(other, "flood", ("other", 0)).1, Some(("flood", 8)));
+    for number in 1..3 {
+        assert_eq!(turns.join(one, "b", ("b", number)).1, Some(("flood", 9 - 2 * number)));
+        assert_eq!(turns.join(other, "flood", ("other", number)).1, Some(("flood", 8 - 2 * number)));
+    }
+    assert_eq!((turns.waiting(one), turns.waiting(other), turns.all_waiting()), (7, 3, 10));
+    assert_eq!(turns.join(one, "b", ("b", 3)).1, Some(("b", 3)), "no line is longer");
+    assert_eq!(turns.join(one, "flood", ("flood", 11)).1, Some(("flood", 11)));
+    let order: Vec<_> = (0..7).map(|_| turns.end(one).unwrap().1).collect();
+    assert_eq!(order, [0, 0, 1, 1, 2, 2, 3], "those that stay are served in order");
+    assert!(turns.end(one).is_none() && turns.is_consistent());
+}
+
+/// Lines of kind and key.
+type Lines = BTreeMap<(usize, u8), VecDeque<Ticket>>;
+
 #[derive(Clone, Debug)]
 enum Event {
-    Arrive(u8),
-    End,
+    Arrive(usize, u8),
+    End(usize),
     Leave(prop::sample::Index),
 }
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        4 => (0..5_u8).prop_map(Event::Arrive),
-        3 => Just(Event::End),
+        6 => (0..2_usize, 0..5_u8).prop_map(|(kind, key)| Event::Arrive(kind, key)),
+        3 => (0..2_usize).prop_map(Event::End),
         1 => any::<prop::sample::Index>().prop_map(Event::Leave),
     ]
 }
@@ -44,70 +72,124 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Against a model: the list of those who wait, per key.
+    /// Against a model: the list of those who wait, per line.
     #[test]
-    fn bounds_hold_nobody_is_lost_and_each_key_is_in_order(
-        max_running in 1..4_usize,
-        max_waiting in 0..8_usize,
+    fn bounds_hold_nobody_is_lost_and_lines_are_treated_equally(
+        max_running in [1..4_usize, 1..4_usize],
+        max_waiting in 0..12_usize,
         events in prop::collection::vec(event(), 0..300),
     ) {
-        let mut turns = Turns::new(max_running, max_waiting);
-        let mut running = 0;
-        let mut waiting: HashMap<u8, VecDeque<Ticket>> = HashMap::new();
-        // How many turns others had since a key's first waiter came to the front of its queue.
-        let mut passed_over: HashMap<u8, usize> = HashMap::new();
+        let mut turns = Turns::new(max_waiting);
+        let kinds = max_running.map(|most| turns.add_kind(most));
+        let mut running = [0, 0];
+        let mut waiting = Lines::new();
+        // What waits is known by a number of ours; the ticket that each got.
+        let mut tickets = HashMap::new();
+        let mut next = 0_u64;
+        // How many turns others had since a line's first waiter came to its front.
+        let mut passed_over: HashMap<(usize, u8), usize> = HashMap::new();
         for event in events {
             let total: usize = waiting.values().map(VecDeque::len).sum();
             match event {
-                Event::Arrive(key) => match turns.arrive(&key.to_string()) {
-                    Arrival::Runs => {
-                        prop_assert!(running < max_running && total == 0);
-                        running += 1;
+                Event::Arrive(kind, key) if turns.run(kinds[kind]) => {
+                    prop_assert!(running[kind] < max_running[kind], "more than may run: {key}");
+                    prop_assert!(waiting.keys().all(|line| line.0 != kind), "overtaken");
+                    running[kind] += 1;
+                }
+                Event::Arrive(kind, key) => {
+                    prop_assert_eq!(running[kind], max_running[kind]);
+                    next += 1;
+                    let (ticket, loser) = turns.join(kinds[kind], &key.to_string(), next);
+                    prop_assert!(tickets.insert(next, ticket).is_none());
+                    waiting.entry((kind, key)).or_default().push_back(next);
+                    passed_over.entry((kind, key)).or_insert(0);
+                    prop_assert_eq!(loser.is_some(), total == max_waiting);
+                    if let Some(loser) = loser {
+                        let longest = waiting.values().map(VecDeque::len).max().unwrap();
+                        let line = waiting.values_mut().find(|line| line.back() == Some(&loser));
+                        let line = line.expect("only the newest of a line may lose its place");
+                        prop_assert_eq!(line.len(), longest, "a shorter line lost a call");
+                        line.pop_back();
                     }
-                    Arrival::Waits(ticket) => {
-                        prop_assert!(running == max_running && total < max_waiting);
-                        waiting.entry(key).or_default().push_back(ticket);
-                        passed_over.entry(key).or_insert(0);
-                    }
-                    Arrival::Refused => prop_assert!(running == max_running && total == max_waiting),
-                },
-                Event::End if running == 0 => {}
-                Event::End => match turns.end() {
+                }
+                Event::End(kind) if running[kind] == 0 => {}
+                Event::End(kind) => match turns.end(kinds[kind]) {
                     None => {
-                        prop_assert_eq!(total, 0, "a waiter is forgotten");
-                        running -= 1;
+                        prop_assert!(waiting.keys().all(|line| line.0 != kind), "a waiter is forgotten");
+                        running[kind] -= 1;
                     }
-                    Some(ticket) => {
-                        let key = waiting.iter().find(|(_, queue)| queue.front() == Some(&ticket));
-                        let key = *key.expect("only a key's first waiter may run").0;
-                        waiting.get_mut(&key).unwrap().pop_front();
-                        for count in passed_over.values_mut() {
+                    Some(number) => {
+                        let line = waiting.iter().find(|(_, queue)| queue.front() == Some(&number));
+                        let line = *line.expect("only a line's first waiter may run").0;
+                        prop_assert_eq!(line.0, kind);
+                        waiting.get_mut(&line).unwrap().pop_front();
+                        for (_, count) in passed_over.iter_mut().filter(|(line, _)| line.0 == kind) {
                             *count += 1;
                         }
-                        passed_over.insert(key, 0);
+                        passed_over.insert(line, 0);
                     }
                 },
                 Event::Leave(index) if total > 0 => {
                     let all: Vec<_> = waiting
                         .iter()
-                        .flat_map(|(&key, queue)| queue.iter().map(move |&ticket| (key, ticket)))
+                        .flat_map(|(&line, queue)| queue.iter().map(move |&number| (line, number)))
                         .collect();
-                    let &(key, ticket) = index.get(&all);
-                    turns.leave(&key.to_string(), ticket);
-                    turns.leave(&key.to_string(), ticket); // twice does no harm
-                    waiting.get_mut(&key).unwrap().retain(|&other| other != ticket);
+                    let &((kind, key), number) = index.get(&all);
+                    let ticket = tickets[&number];
+                    prop_assert_eq!(turns.leave(kinds[kind], &key.to_string(), ticket), Some(number));
+                    prop_assert_eq!(turns.leave(kinds[kind], &key.to_string(), ticket), None);
+                    waiting.get_mut(&(kind, key)).unwrap().retain(|&other| other != number);
                 }
                 Event::Leave(_) => {}
             }
             waiting.retain(|_, queue| !queue.is_empty());
-            passed_over.retain(|key, _| waiting.contains_key(key));
-            prop_assert!(passed_over.values().all(|&count| count <= 5), "a key is starved");
-            prop_assert_eq!(turns.running, running);
-            prop_assert_eq!(turns.waiting, waiting.values().map(VecDeque::len).sum::<usize>());
-            prop_assert!(turns.running <= max_running && turns.waiting <= max_waiting);
-            prop_assert_eq!(turns.queues.len(), turns.circle.len());
+            passed_over.retain(|line, _| waiting.contains_key(line));
+            prop_assert!(passed_over.values().all(|&count| count <= 5), "a line is starved");
+            for (kind, &running) in kinds.into_iter().zip(&running) {
+                prop_assert_eq!(turns.running(kind), running);
+            }
+            prop_assert_eq!(turns.all_waiting(), waiting.values().map(VecDeque::len).sum::<usize>());
+            prop_assert!(turns.all_waiting() <= max_waiting && turns.is_consistent());
         }
     }
+}
+
+#[tokio::test]
+async fn a_waiting_call_of_the_longest_line_is_told_that_it_lost_its_place() {
+    let queue = queue(1, 2);
+    let permit = queue.acquire("a", None).await.unwrap();
+    let (mut first, mut second) = (Box::pin(queue.acquire("a", None)), Box::pin(queue.acquire("a", None)));
+    assert!(futures_poll(first.as_mut()).is_none() && futures_poll(second.as_mut()).is_none());
+    let mut third = Box::pin(queue.acquire("b", None));
+    assert!(futures_poll(third.as_mut()).is_none());
+    assert_eq!(second.await.unwrap_err(), AcquireError::Full { running: 1, waiting: 2 });
+    assert_eq!(queue.waiting(), 2);
+    drop(permit);
+    drop(first.await.unwrap());
+    drop(third.await.unwrap());
+    assert_eq!((queue.running(), queue.waiting()), (0, 0));
+}
+
+#[tokio::test]
+async fn kinds_of_work_run_apart_and_wait_together() {
+    let processes = queue(1, 1);
+    let cores = processes.beside(NonZeroUsize::new(2).unwrap());
+    let running = [
+        processes.acquire("a", None).await.unwrap(),
+        cores.acquire("a", None).await.unwrap(),
+        cores.acquire("b", None).await.unwrap(),
+    ];
+    assert_eq!((processes.running(), cores.running()), (1, 2));
+    let mut waits = Box::pin(cores.acquire("a", None));
+    assert!(futures_poll(waits.as_mut()).is_none());
+    assert_eq!((processes.waiting(), cores.waiting()), (0, 1));
+    let refused = processes.acquire("a", None).await.unwrap_err();
+    assert_eq!(refused, AcquireError::Full { running: 1, waiting: 1 });
+    let [process, core, _other] = running;
+    drop(process);
+    assert!(futures_poll(waits.as_mut()).is_none(), "the place of a process is no core");
+    drop(core);
+    drop(waits.await.unwrap());
 }
 
 #[tokio::test]
