@@ -259,6 +259,41 @@ async fn bounds_of_ours_are_resource_exhausted() {
     assert_eq!(error_info(&status).0, "LIMIT_REACHED");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_at_the_bound_refuses_itself_and_nobody_else() {
+    let functions = Functions::new().with_script("crowd", "cat").with_script("other", "cat");
+    let server =
+        runner(&functions).flags(["--max-concurrent-executions=1", "--max-queued-executions=8"]).start();
+    let client = server.client().await;
+    let crowd: Vec<_> = (0..60)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                loop {
+                    if let Err(status) = call(&client, "crowd", EMPTY.into()).await {
+                        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+                        // Those who are refused come again, but leave the others some of this machine.
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                }
+            })
+        })
+        .collect();
+    // Until the places to wait in have run out.
+    while call(&client, "crowd", EMPTY.into()).await.is_ok() {}
+    for _ in 0..20 {
+        let (one, two) =
+            tokio::join!(call(&client, "other", EMPTY.into()), call(&client, "other", EMPTY.into()));
+        one.unwrap();
+        two.unwrap();
+    }
+    // The crowd was there all the time.
+    while call(&client, "crowd", EMPTY.into()).await.is_ok() {}
+    for member in crowd {
+        member.abort();
+    }
+}
+
 #[tokio::test]
 async fn a_log_that_does_not_fit_beside_the_output_is_cut_and_the_output_is_not() {
     let write = |bytes: usize| format!("head -c {bytes} /dev/zero | tr '\\0' x");
