@@ -10,6 +10,7 @@ use std::{
 };
 
 use functions::{Function, Outcome};
+use krm::Budget;
 
 /// The hidden first argument that makes this program the function of the second one.
 pub(crate) const AS_FUNCTION: &str = "as-function";
@@ -128,7 +129,7 @@ impl Builtin {
 fn filter(function: &Function) -> Result<bool, String> {
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input).map_err(|error| format!("cannot read stdin: {error}"))?;
-    let Outcome { output, stderr, succeeded, .. } = function.run(&input);
+    let Outcome { output, stderr, succeeded, .. } = function.run(&input, &Budget::default());
     let _ = io::stderr().write_all(stderr.as_bytes());
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(&output).and_then(|()| stdout.flush());

@@ -12,7 +12,7 @@ use wire::{Front, Health, Memory, ServeOptions};
 
 use crate::{
     builtin::Offered,
-    evaluate::{BuiltinEvaluator, Chain, ExecEvaluator, ProcessLimits, Processes},
+    evaluate::{BuiltinEvaluator, BuiltinLimits, Chain, ExecEvaluator, ProcessLimits, Processes},
     images::Images,
     pods::{self, PodList},
     policy::Policy,
@@ -68,7 +68,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }));
 
     let (mut chain, processes) =
-        start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message)?;
+        start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message, &memory)?;
     if let Some(processes) = &processes {
         metrics.observe_queue(processes.queue());
     }
@@ -197,16 +197,17 @@ pub(crate) async fn connect(
 /// The evaluators of this machine in their order, and what runs processes for them.
 pub(crate) fn start_local(
     builtin: &BuiltinSettings,
-    processes: &ProcessSettings,
+    settings: &ProcessSettings,
     is_exec_enabled: bool,
     routing: &Routing,
     max_message: usize,
+    memory: &Memory,
 ) -> anyhow::Result<(Chain, Option<Processes>)> {
     let BuiltinSettings { offered, reason, cores } = builtin;
     info!(%offered, reason, "built-in functions");
     let has_builtins = *offered != Offered::Off;
     let max_output = max_message.saturating_sub(wire::ENVELOPE);
-    let needed = (is_exec_enabled || has_builtins).then(|| start_processes(processes, max_output));
+    let needed = (is_exec_enabled || has_builtins).then(|| start_processes(settings, max_output));
     let processes = match needed {
         Some(Err(cause)) if !is_exec_enabled => {
             warn!("{cause:#}: the built-in function starlark, which needs a process, is not offered");
@@ -216,7 +217,14 @@ pub(crate) fn start_local(
     };
     let mut chain = Chain::default();
     if has_builtins {
-        chain = chain.with(BuiltinEvaluator::new(routing.clone(), *cores, max_output, processes.clone()));
+        let limits = BuiltinLimits {
+            cores: *cores,
+            max_queued: settings.max_queued,
+            timeout: settings.timeout,
+            max_output,
+            memory: memory.clone(),
+        };
+        chain = chain.with(BuiltinEvaluator::new(routing.clone(), limits, processes.clone()));
     }
     if let Some(processes) = processes.clone().filter(|_| is_exec_enabled) {
         chain = chain.with(ExecEvaluator::new(routing.clone(), processes));

@@ -4,9 +4,8 @@
 //! entries that have such a field (`[=value]` for those that are such a scalar). `\.` is a dot in a key, and
 //! so is a dot in brackets: `metadata.annotations.[example.com/owner]`.
 
-use krm::{Document, Kind, NodeId, Value};
+use krm::{Budget, Document, Kind, NodeId, Value};
 
-use crate::adopt::Copies;
 use crate::identity::text;
 use crate::pattern::Pattern;
 
@@ -47,12 +46,12 @@ pub(crate) struct Place {
 type Visit<'v> = dyn FnMut(&mut Document<'_>, Place) -> Result<(), String> + 'v;
 
 impl FieldPath {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, budget: &Budget) -> Result<Self, String> {
         let parts = split(text);
         if parts.len() > MAXIMUM_PARTS {
             return Err(format!("a field path has {} parts, more than {MAXIMUM_PARTS}", parts.len()));
         }
-        let parts = parts.iter().map(|part| Part::parse(part)).collect::<Result<_, _>>()?;
+        let parts = parts.iter().map(|part| Part::parse(part, budget)).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), parts })
     }
 
@@ -111,7 +110,7 @@ impl FieldPath {
 }
 
 impl Part {
-    fn parse(part: &str) -> Result<Self, String> {
+    fn parse(part: &str, budget: &Budget) -> Result<Self, String> {
         if part == "*" {
             return Ok(Self::Every);
         }
@@ -124,7 +123,11 @@ impl Part {
         let (key, value) = condition
             .split_once('=')
             .ok_or("list path element must contain fieldName=fieldValue for element to match")?;
-        Ok(Self::Entry { key: key.to_owned(), value: value.to_owned(), pattern: Pattern::part(value) })
+        Ok(Self::Entry {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            pattern: Pattern::part(value, budget),
+        })
     }
 }
 
@@ -143,7 +146,11 @@ fn split(path: &str) -> Vec<String> {
             piece.push_str(next);
         }
         let bracketed = match open.take() {
-            Some(before) => format!("{before}.{piece}"),
+            Some(mut before) => {
+                before.push('.');
+                before.push_str(&piece);
+                before
+            }
             None if piece.starts_with('[') && !piece.ends_with(']') => piece,
             None => {
                 parts.push(piece);
@@ -201,7 +208,7 @@ impl Walk<'_, '_> {
         };
         if document.is_null(place.node) {
             match self.create {
-                Some(_) => document.set(place.node, empty(wanted)),
+                Some(_) => document.set(place.node, empty(wanted))?,
                 None => return Ok(0),
             }
         }
@@ -277,12 +284,11 @@ impl Walk<'_, '_> {
                 Some(Part::Field(_) | Part::Every) => Kind::Mapping,
             })
         });
-        Copies::check_depth(document, place.node)?;
         let added = match key {
             Some(key) => document.set_field(place.node, key, value),
             None => document.push(place.node, value),
         };
-        let node = added.map_err(|error| error.to_string())?;
+        let node = added?;
         self.walk(document, Place { node, created: true, ..place }, rest)
     }
 
@@ -295,7 +301,10 @@ impl Walk<'_, '_> {
         wanted: Kind,
     ) -> Result<usize, String> {
         let inner = document.string(place.node).map(std::borrow::Cow::into_owned).unwrap_or_default();
-        let Ok(mut embedded) = Document::parse(&inner) else {
+        // It, and what becomes of it, is there beside all texts around it.
+        document.budget().memory(2 * inner.len())?;
+        let Ok(mut embedded) = Document::parse_within(&inner, document.budget()) else {
+            document.budget().check()?;
             return expect(document, place.node, wanted).map(|()| 0);
         };
         let root = embedded.root();
@@ -305,9 +314,9 @@ impl Walk<'_, '_> {
         let place_inside = Place { node: root, created: false, embedded: true };
         let count = self.walk(&mut embedded, place_inside, parts)?;
         if embedded.is_changed() {
-            let inner = embedded.to_text();
+            let inner = embedded.to_text()?;
             drop(embedded);
-            document.set(place.node, inner);
+            document.set(place.node, inner)?;
         }
         Ok(count)
     }

@@ -18,13 +18,16 @@ pub struct FieldSpec {
     pub path: String,
     /// Whether to make what is missing of the path; never where it says that there is a list.
     pub create: bool,
+    /// The keys of the path.
+    keys: Vec<String>,
 }
 
 impl FieldSpec {
-    /// A field of all resources of a kind, made if it is missing.
-    pub fn created(group: &str, version: &str, kind: &str, path: &str) -> Self {
+    /// A field of all resources of a kind.
+    pub fn new(group: &str, version: &str, kind: &str, path: &str, create: bool) -> Self {
         let [group, version, kind, path] = [group, version, kind, path].map(str::to_owned);
-        Self { group, version, kind, path, create: true }
+        let keys = split_path(&path);
+        Self { group, version, kind, path, create, keys }
     }
 
     /// A list of field specs as configurations write it.
@@ -50,8 +53,7 @@ impl FieldSpec {
             Some(Value::Scalar(text, Tag::String)) if matches!(&**text, "no" | "off" | "n") => false,
             Some(_) => return Err("create must be true or false".to_owned()),
         };
-        let path = text("path")?;
-        Ok(Self { group: text("group")?, version: text("version")?, kind: text("kind")?, path, create })
+        Ok(Self::new(&text("group")?, &text("version")?, &text("kind")?, &text("path")?, create))
     }
 
     /// Whether it is about this resource.
@@ -62,21 +64,19 @@ impl FieldSpec {
             && same(&self.version, resource.version())
     }
 
-    /// The keys of the path.
-    pub fn keys(&self) -> Vec<String> {
-        split_path(&self.path)
-    }
-
     /// The nodes at the end of the path in a resource, each with its own path. What is missing is made of
     /// the given kind, if it is to be made.
     pub fn find(&self, list: &mut ResourceList<'_>, item: NodeId, kind: Kind) -> Result<Vec<Found>, String> {
-        let keys = self.keys();
         let mut found = Vec::new();
-        self.walk(list, item, &keys, kind, &mut Vec::new(), &mut found).map_err(|problem| {
-            let resource = list.resource(item);
-            format!("considering field '{}' of object {}: {problem}", self.path, identifier(&resource))
-        })?;
-        Ok(found)
+        match self.walk(list, item, &self.keys, kind, &mut Vec::new(), &mut found) {
+            Ok(()) => Ok(found),
+            Err(problem) => {
+                list.budget().read_text(4 * (self.path.len() + problem.len()))?;
+                let resource = list.resource(item);
+                let shown = identifier(&resource);
+                Err(format!("considering field '{}' of object {shown}: {problem}", self.path))
+            }
+        }
     }
 
     fn walk(
@@ -89,7 +89,9 @@ impl FieldSpec {
         found: &mut Vec<Found>,
     ) -> Result<(), String> {
         let Some((key, rest)) = keys.split_first() else {
-            found.push(Found { node, path: path.join(".") });
+            let path = path.join(".");
+            list.budget().memory(size_of::<Found>() + path.len())?;
+            found.push(Found { node, path });
             return Ok(());
         };
         if list.is_null(node) {
@@ -99,11 +101,14 @@ impl FieldSpec {
             Kind::Scalar => Err("expected sequence or mapping node".to_owned()),
             Kind::Sequence => {
                 let entries: Vec<NodeId> = list.entries(node).collect();
-                entries.into_iter().try_for_each(|entry| {
-                    self.walk(list, entry, keys, kind, path, found).map_err(|problem| {
-                        format!("visit traversal on path: [{}]: {problem}", keys.join(" "))
-                    })
-                })
+                for entry in entries {
+                    if let Err(problem) = self.walk(list, entry, keys, kind, path, found) {
+                        // It is told anew for each list on the way.
+                        list.budget().read_text(4 * (self.path.len() + problem.len()))?;
+                        return Err(format!("visit traversal on path: [{}]: {problem}", keys.join(" ")));
+                    }
+                }
+                Ok(())
             }
             Kind::Mapping => {
                 let (name, is_list) = key.strip_suffix("[]").map_or((&**key, false), |name| (name, true));
@@ -112,9 +117,9 @@ impl FieldSpec {
                 }
                 let wanted = if rest.is_empty() { kind } else { Kind::Mapping };
                 let create = self.create && !is_list;
-                let Some(field) = step(list, node, name, create.then_some(wanted)) else { return Ok(()) };
+                let Some(field) = step(list, node, name, create.then_some(wanted))? else { return Ok(()) };
                 if is_list && list.is_null(field) {
-                    list.set(field, Value::Sequence(Vec::new()));
+                    list.set(field, Value::Sequence(Vec::new()))?;
                 }
                 path.push(name.to_owned());
                 let result = self.walk(list, field, rest, kind, path, found);
@@ -126,9 +131,14 @@ impl FieldSpec {
 }
 
 /// The value of a field, which is made if it is missing or null and a kind is given.
-fn step(list: &mut ResourceList<'_>, mapping: NodeId, name: &str, create: Option<Kind>) -> Option<NodeId> {
+fn step(
+    list: &mut ResourceList<'_>,
+    mapping: NodeId,
+    name: &str,
+    create: Option<Kind>,
+) -> Result<Option<NodeId>, String> {
     let field = list.get(mapping, name);
-    let Some(kind) = create else { return field };
+    let Some(kind) = create else { return Ok(field) };
     let empty = match kind {
         Kind::Mapping => Value::mapping(),
         Kind::Sequence => Value::Sequence(Vec::new()),
@@ -137,12 +147,11 @@ fn step(list: &mut ResourceList<'_>, mapping: NodeId, name: &str, create: Option
     match field {
         Some(field) => {
             if list.is_null(field) {
-                list.set(field, empty);
+                list.set(field, empty)?;
             }
-            Some(field)
+            Ok(Some(field))
         }
-        // It is a mapping.
-        None => list.set_field(mapping, name, empty).ok(),
+        None => Ok(Some(list.set_field(mapping, name, empty)?)),
     }
 }
 

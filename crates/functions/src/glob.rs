@@ -3,15 +3,17 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use krm::Budget;
+
 use crate::regexp::{Expression, literal};
 
 /// Compiles a pattern of whole paths: `*` and `?` stay within a folder, `**/` is any number of folders,
 /// `[a-z]`, `[^a]` and `[!a]` are classes of characters, `{a,b}` are alternatives, a backslash takes a
 /// character's meaning away.
-pub(crate) fn compile(pattern: &str) -> Result<Expression, String> {
+pub(crate) fn compile(pattern: &str, budget: &Budget) -> Result<Expression, String> {
     let malformed = |cause: &str| format!("syntax error in pattern: {cause}: `{pattern}`");
     let expression = translate(pattern).map_err(malformed)?;
-    Expression::new(&expression).map_err(|cause| malformed(&cause))
+    Expression::new(&expression, budget).map_err(|cause| malformed(&cause))
 }
 
 fn translate(pattern: &str) -> Result<String, &'static str> {
@@ -105,7 +107,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, matching: &[&str], other: &[&str]) {
-        let mut glob = compile(pattern).unwrap();
+        let glob = compile(pattern, &Budget::default()).unwrap();
         for path in matching {
             assert!(glob.is_match(path).unwrap(), "{pattern} does not match {path}");
         }
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn malformed_patterns_are_told() {
         for pattern in ["[a", "[", "[]", "[]a", "[^]", "{a", "{a,{b}", "a}", "a\\", "[b-a]", "[a-", "[a\\"] {
-            let error = compile(pattern).unwrap_err();
+            let error = compile(pattern, &Budget::default()).unwrap_err();
             assert!(error.starts_with("syntax error in pattern: ") && error.contains(pattern), "{error}");
         }
     }

@@ -7,12 +7,14 @@ use crate::list::Resource;
 /// What identifies a resource; of scalars that are no strings, the text that they are written with.
 pub(crate) fn identity(document: &Document<'_>, item: NodeId) -> Resource {
     let text = |path: &[&str]| text_at(document, item, path).unwrap_or_default();
-    Resource {
+    let resource = Resource {
         api_version: text(&["apiVersion"]),
         kind: text(&["kind"]),
         name: text(&["metadata", "name"]),
         namespace: text(&["metadata", "namespace"]),
-    }
+    };
+    resource.afford(document.budget());
+    resource
 }
 
 /// The text of the scalar at the end of a path of fields, unless it is null.

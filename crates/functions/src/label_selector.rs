@@ -62,6 +62,15 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
+    /// How many keys and values there are to compare.
+    pub(crate) fn len(&self) -> usize {
+        let count = |requirement: &Requirement| match &requirement.test {
+            Test::In(values) | Test::NotIn(values) => 1 + values.len(),
+            _ => 1,
+        };
+        self.requirements.iter().map(count).sum()
+    }
+
     /// Whether labels are what it asks for.
     pub(crate) fn matches(&self, label: impl Fn(&str) -> Option<String>) -> bool {
         self.requirements.iter().all(|Requirement { key, test }| test.holds(label(key).as_deref()))

@@ -22,12 +22,13 @@ impl LineComments {
         if list.style(list.root()) == Style::Flow {
             return Err("comments cannot be added to JSON; give the resources as YAML".to_owned());
         }
+        list.budget().memory(size_of::<(NodeId, String)>() + 2 * comment.len())?;
         self.0.push((node, comment));
         Ok(())
     }
 
     /// Sets them.
-    pub(crate) fn set(self, list: &mut ResourceList<'_>) {
+    pub(crate) fn set(self, list: &mut ResourceList<'_>) -> Result<(), String> {
         let mut in_brackets: BTreeMap<NodeId, BTreeMap<NodeId, String>> = BTreeMap::new();
         for (node, comment) in self.0 {
             match outermost_brackets(list, node) {
@@ -44,18 +45,20 @@ impl LineComments {
                 .map(|node| comments.remove(&node).or_else(|| list.line_comment(node).map(Into::into)))
                 .collect();
             let value = list.value(collection);
-            list.set(collection, Value::null());
-            list.set(collection, value);
+            list.set(collection, Value::null())?;
+            list.set(collection, value)?;
             for (node, comment) in all_in(list, collection).into_iter().zip(comments) {
                 list.set_line_comment(node, comment.as_deref());
             }
         }
+        Ok(list.budget().check()?)
     }
 }
 
 /// The outermost collection in brackets that a value is in.
 fn outermost_brackets(list: &ResourceList<'_>, node: NodeId) -> Option<NodeId> {
-    let around = std::iter::successors(list.parent(node), |&node| list.parent(node));
+    let around =
+        std::iter::successors(list.parent(node), |&node| list.parent(node).filter(|_| list.budget().step(1)));
     around.take_while(|&node| list.style(node) == Style::Flow).last()
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
-use krm::{Document, Kind, NodeId, Unreadable, Value, WrongKind};
+use krm::{Budget, Document, EditError, Kind, NodeId, OverBudget, Unreadable, Value, WrongKind};
 
 use crate::config::FunctionConfig;
 use crate::report::{Finding, Report};
@@ -33,6 +33,9 @@ impl std::fmt::Display for InputError {
     }
 }
 
+/// What a finding takes beside its texts.
+const FINDING: usize = 512;
+
 /// What a function works on: a [`Document`], whose methods it has, and the resources in it.
 #[derive(Debug)]
 pub struct ResourceList<'a> {
@@ -55,11 +58,11 @@ impl<'a> DerefMut for ResourceList<'a> {
 
 impl<'a> ResourceList<'a> {
     /// Reads a `ResourceList` in YAML or JSON.
-    pub fn parse(input: &'a [u8]) -> Result<Self, InputError> {
-        let document = match Document::parse_bytes(input) {
+    pub fn parse(input: &'a [u8], budget: &Budget) -> Result<Self, InputError> {
+        let document = match Document::parse_bytes_within(input, budget) {
             // As little as a function can be given.
             Err(Unreadable::Empty) => {
-                Document::parse("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n")
+                Document::parse_within("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n", budget)
             }
             other => other,
         };
@@ -104,18 +107,18 @@ impl<'a> ResourceList<'a> {
     }
 
     /// Adds a resource behind the others.
-    pub fn add_item(&mut self, resource: Value) -> Result<NodeId, WrongKind> {
+    pub fn add_item(&mut self, resource: Value) -> Result<NodeId, EditError> {
         let items = self.items_node()?;
         self.push(items, resource)
     }
 
     /// Adds a copy of a resource that is in the list, with its comments and style, behind the others.
-    pub fn add_item_copy(&mut self, resource: NodeId) -> Result<NodeId, WrongKind> {
+    pub fn add_item_copy(&mut self, resource: NodeId) -> Result<NodeId, EditError> {
         let items = self.items_node()?;
         self.push_copy(items, resource)
     }
 
-    fn items_node(&mut self) -> Result<NodeId, WrongKind> {
+    fn items_node(&mut self) -> Result<NodeId, EditError> {
         let root = self.root();
         match self.get(root, "items") {
             Some(items) => Ok(items),
@@ -124,7 +127,7 @@ impl<'a> ResourceList<'a> {
     }
 
     /// Adds a report's results to those that are in the list.
-    pub(crate) fn add_results(&mut self, report: &Report) -> Result<(), WrongKind> {
+    pub(crate) fn add_results(&mut self, report: &Report) -> Result<(), EditError> {
         if report.results.is_empty() {
             return Ok(());
         }
@@ -149,12 +152,22 @@ impl<'a> ResourceList<'a> {
     /// What identifies a resource.
     pub fn resource(&self, item: NodeId) -> Resource {
         let text = |path: &[&str]| self.string_at(item, path).unwrap_or_default().into_owned();
-        Resource {
+        let resource = Resource {
             api_version: text(&["apiVersion"]),
             kind: text(&["kind"]),
             name: text(&["metadata", "name"]),
             namespace: text(&["metadata", "namespace"]),
-        }
+        };
+        resource.afford(self.budget());
+        resource
+    }
+
+    /// Counts what it takes to tell a finding.
+    pub fn afford(&self, finding: &Finding) -> Result<(), OverBudget> {
+        let bytes = finding.text_length();
+        self.budget().memory(FINDING + 2 * bytes)?;
+        // It is counted again when it is added to the list.
+        self.budget().work(1 + bytes / 16)
     }
 
     /// The value of an annotation that is a string.
@@ -198,6 +211,13 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Counts what it takes to keep it. Whoever goes on working on the list will notice if it is too much.
+    pub(crate) fn afford(&self, budget: &Budget) {
+        let Self { api_version, kind, name, namespace } = self;
+        let texts = api_version.len() + kind.len() + name.len() + namespace.len();
+        let _ = budget.memory(size_of::<Self>() + 2 * texts);
+    }
+
     /// The part of the API version before the slash.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)

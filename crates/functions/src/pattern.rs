@@ -1,6 +1,6 @@
 //! Texts to look for, which may be regular expressions.
 
-use std::cell::RefCell;
+use krm::Budget;
 
 use crate::regexp::Expression;
 
@@ -12,18 +12,24 @@ pub(crate) enum Pattern {
     /// With this text in it.
     Part(String),
     /// Matched by this expression, which counts what it costs.
-    Expression(RefCell<Expression>),
+    Expression(Expression),
 }
 
 impl Pattern {
     /// What must match a whole text.
-    pub(crate) fn whole(text: &str) -> Result<Self, String> {
-        if is_literal(text) { Ok(Self::Whole(text.to_owned())) } else { expression(&format!("^(?:{text})$")) }
+    pub(crate) fn whole(text: &str, budget: &Budget) -> Result<Self, String> {
+        if is_literal(text) {
+            return Ok(Self::Whole(text.to_owned()));
+        }
+        Expression::in_go(&format!("^(?:{text})$"), budget).map(Self::Expression)
     }
 
     /// What must match somewhere in a text.
-    pub(crate) fn part(text: &str) -> Result<Self, String> {
-        if is_literal(text) { Ok(Self::Part(text.to_owned())) } else { expression(text) }
+    pub(crate) fn part(text: &str, budget: &Budget) -> Result<Self, String> {
+        if is_literal(text) {
+            return Ok(Self::Part(text.to_owned()));
+        }
+        Expression::in_go(text, budget).map(Self::Expression)
     }
 
     /// Whether a text is, or has in it, what is looked for.
@@ -31,13 +37,9 @@ impl Pattern {
         match self {
             Self::Whole(whole) => Ok(whole == text),
             Self::Part(part) => Ok(text.contains(&**part)),
-            Self::Expression(expression) => expression.borrow_mut().is_match(text),
+            Self::Expression(expression) => expression.is_match(text),
         }
     }
-}
-
-fn expression(text: &str) -> Result<Pattern, String> {
-    Expression::in_go(text).map(|expression| Pattern::Expression(RefCell::new(expression)))
 }
 
 fn is_literal(text: &str) -> bool {
@@ -50,8 +52,12 @@ mod tests {
 
     #[test]
     fn texts_and_expressions_match() {
-        let whole = |pattern: &str, text: &str| Pattern::whole(pattern).unwrap().matches(text).unwrap();
-        let part = |pattern: &str, text: &str| Pattern::part(pattern).unwrap().matches(text).unwrap();
+        let whole = |pattern: &str, text: &str| {
+            Pattern::whole(pattern, &Budget::default()).unwrap().matches(text).unwrap()
+        };
+        let part = |pattern: &str, text: &str| {
+            Pattern::part(pattern, &Budget::default()).unwrap().matches(text).unwrap()
+        };
         assert!(whole("web", "web"));
         assert!(!whole("web", "web-1"));
         assert!(whole("web.*|db", "web-1"));
@@ -63,7 +69,7 @@ mod tests {
 
     #[test]
     fn bad_expressions_are_refused() {
-        let error = Pattern::whole("web(").unwrap_err();
+        let error = Pattern::whole("web(", &Budget::default()).unwrap_err();
         assert!(error.starts_with("error parsing regexp: ") && error.ends_with("`^(?:web()$`"), "{error}");
     }
 }

@@ -8,40 +8,59 @@ use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+use krm::Budget;
 use regex::{Captures, Regex, RegexBuilder};
 
-/// How large compiled expressions may be, of which most are of the first size, and how long their text may be.
+/// How large compiled expressions may be, of which most are of the first size.
 const SIZES: [usize; 4] = [1 << 13, 1 << 15, 1 << 17, 1 << 19];
-const LONGEST: usize = 1 << 16;
 
-/// How much searching may cost: at worst, a byte of text takes as many steps as the expression is large. It
-/// is a few seconds, and enough to search all of the largest list for what people look for.
-const MOST: usize = 1 << 36;
+/// How long their text may be, and how many classes of Unicode may be in it: each of these is a long list.
+const LONGEST: usize = 1 << 12;
+const MOST_CLASSES: usize = 32;
 
-/// A compiled expression that does not search without end.
+/// What a class of Unicode costs when an expression is read: steps and bytes of memory.
+const CLASS: usize = 1 << 16;
+
+/// What an expression takes of memory while it searches, as a multiple of its size.
+const SEARCHING: usize = 4;
+
+/// A compiled expression, whose cost is counted.
 #[derive(Debug)]
 pub(crate) struct Expression {
     regex: Regex,
     size: usize,
-    left: usize,
+    budget: Budget,
 }
 
 impl Expression {
     /// Compiles an expression in Go's syntax.
-    pub(crate) fn in_go(expression: &str) -> Result<Self, String> {
-        Self::new(&translate(expression))
-            .map_err(|cause| format!("error parsing regexp: {cause}: `{expression}`"))
+    pub(crate) fn in_go(expression: &str, budget: &Budget) -> Result<Self, String> {
+        check_length(expression)
+            .and_then(|()| Self::new(&translate(expression), budget))
+            .map_err(|cause| format!("error parsing regexp: {cause}: `{}`", shown(expression)))
     }
 
     /// Compiles an expression in the syntax of the library.
-    pub(crate) fn new(expression: &str) -> Result<Self, String> {
-        let too_large = || "expression is too large".to_owned();
-        if expression.len() > LONGEST {
-            return Err(too_large());
+    pub(crate) fn new(expression: &str, budget: &Budget) -> Result<Self, String> {
+        // What is translated may be somewhat longer.
+        if expression.len() > 8 * LONGEST {
+            return Err(TOO_LARGE.to_owned());
         }
-        for size in SIZES {
-            match RegexBuilder::new(expression).size_limit(size).build() {
-                Ok(regex) => return Ok(Self { regex, size, left: MOST }),
+        let classes = expression.matches("\\p").count() + expression.matches("\\P").count();
+        if classes > MOST_CLASSES {
+            return Err(TOO_LARGE.to_owned());
+        }
+        // Reading it takes some memory, for a while.
+        budget.memory(16 * expression.len() + classes * CLASS)?;
+        let first = if classes > 0 { 2 } else { 0 };
+        for &size in SIZES.iter().skip(first) {
+            budget.work(size + 64 * expression.len() + classes * CLASS)?;
+            let mut builder = RegexBuilder::new(expression);
+            match builder.size_limit(size).dfa_size_limit(SEARCHING * size).build() {
+                Ok(regex) => {
+                    budget.memory(2 * SEARCHING * size)?;
+                    return Ok(Self { regex, size, budget: budget.clone() });
+                }
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 // The parser's picture of the expression has many lines; the last one tells what is wrong.
                 Err(error) => {
@@ -55,28 +74,36 @@ impl Expression {
                 }
             }
         }
-        Err(too_large())
+        Err(TOO_LARGE.to_owned())
     }
 
     /// Whether there is a match in a text.
-    pub(crate) fn is_match(&mut self, text: &str) -> Result<bool, String> {
+    pub(crate) fn is_match(&self, text: &str) -> Result<bool, String> {
         self.spend(text)?;
         Ok(self.regex.is_match(text))
     }
 
     /// What the groups of the first match are.
-    pub(crate) fn captures<'t>(&mut self, text: &'t str) -> Result<Option<Captures<'t>>, String> {
+    pub(crate) fn captures<'t>(&self, text: &'t str) -> Result<Option<Captures<'t>>, String> {
         self.spend(text)?;
         Ok(self.regex.captures(text))
     }
 
-    fn spend(&mut self, text: &str) -> Result<(), String> {
-        let cost = self.size.saturating_mul(text.len());
-        self.left = self.left.checked_sub(cost).ok_or(
-            "the pattern is too large to search so much text; use a simpler one, or fewer resources",
-        )?;
-        Ok(())
+    /// At worst, a byte of text takes as many steps as the expression has states.
+    fn spend(&self, text: &str) -> Result<(), String> {
+        Ok(self.budget.work(8 + (self.size >> 8).saturating_mul(text.len()))?)
     }
+}
+
+const TOO_LARGE: &str = "expression is too large";
+
+fn check_length(expression: &str) -> Result<(), String> {
+    if expression.len() > LONGEST { Err(TOO_LARGE.to_owned()) } else { Ok(()) }
+}
+
+/// An expression as it is told.
+fn shown(expression: &str) -> &str {
+    expression.get(..expression.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
 /// A character by its number, which has no other meaning anywhere.
@@ -196,7 +223,11 @@ mod tests {
     use super::*;
 
     fn found<'t>(expression: &str, text: &'t str) -> Option<&'t str> {
-        Expression::in_go(expression).unwrap().regex.find(text).map(|found| found.as_str())
+        Expression::in_go(expression, &Budget::default())
+            .unwrap()
+            .regex
+            .find(text)
+            .map(|found| found.as_str())
     }
 
     #[test]
@@ -213,7 +244,7 @@ mod tests {
         ] {
             let translated = translate(expression);
             assert_eq!(translated, expression);
-            Expression::in_go(expression).unwrap();
+            Expression::in_go(expression, &Budget::default()).unwrap();
         }
     }
 
@@ -261,7 +292,7 @@ mod tests {
         for expression in
             ["(", "a)", "[a", "*", r"\", "(?P<n", r"\pX", r"\Z", "a{99999}", "(?:a{1000}){1000}"]
         {
-            let error = Expression::in_go(expression).unwrap_err();
+            let error = Expression::in_go(expression, &Budget::default()).unwrap_err();
             assert!(
                 error.starts_with("error parsing regexp: ") && error.ends_with(&format!(": `{expression}`")),
                 "{error}"
@@ -272,12 +303,28 @@ mod tests {
 
     #[test]
     fn searching_ends() {
-        let text = "ab".repeat(100_000);
-        let mut simple = Expression::in_go("nginx-(.*)").unwrap();
-        assert!((0..30).all(|_| simple.is_match(&text) == Ok(false)));
-        let mut hostile = Expression::in_go("(?:a|b)*a(?:a|b){1000}c").unwrap();
+        let budget = Budget::default();
+        let text = "ab".repeat(10_000);
+        let simple = Expression::in_go("nginx-(.*)", &budget).unwrap();
+        assert!((0..5).all(|_| simple.is_match(&text) == Ok(false)));
+        let hostile = Expression::in_go("(?:a|b)*a(?:a|b){1000}c", &budget).unwrap();
         let error = (0..30).find_map(|_| hostile.is_match(&text).err()).unwrap();
-        assert!(error.contains("too large"), "{error}");
-        assert!(Expression::in_go(&"a".repeat(1 << 20)).is_err());
+        assert!(error.contains("steps of work"), "{error}");
+        // Also where there is nothing to search.
+        let budget = Budget::default();
+        let simple = Expression::in_go("a+", &budget).unwrap();
+        assert!((0..10_000_000).any(|_| simple.is_match("").is_err()));
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_compiled_is_refused_before_it_is_read() {
+        for expression in
+            ["a".repeat(1 << 20), "{".repeat(1 << 20), "[[:".repeat(1 << 18), r"(?i)\pL".repeat(500)]
+        {
+            let budget = Budget::default();
+            let error = Expression::in_go(&expression, &budget).unwrap_err();
+            assert!(error.contains("too large") && error.len() < 5_000, "{error}");
+            assert!(budget.used().steps < 1 << 20, "{:?}", budget.used());
+        }
     }
 }

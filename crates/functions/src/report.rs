@@ -69,6 +69,21 @@ impl Finding {
         Self { message: message.into(), severity: Some(severity), ..Self::default() }
     }
 
+    /// How long its texts are.
+    pub(crate) fn text_length(&self) -> usize {
+        let resource = self.resource.as_ref().map_or(0, |Resource { api_version, kind, name, namespace }| {
+            api_version.len() + kind.len() + name.len() + namespace.len()
+        });
+        let value = |value: &Option<Value>| value.as_ref().and_then(Value::text).map_or(0, str::len);
+        let field = self
+            .field
+            .as_ref()
+            .map_or(0, |Field { path, current, proposed }| path.len() + value(current) + value(proposed));
+        let file = self.file.as_ref().map_or(0, |file| file.path.len());
+        let tags = self.tags.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        self.message.len() + resource + field + file + tags
+    }
+
     /// The finding as an entry of `results`: what is missing or empty is left out.
     pub(crate) fn to_value(&self) -> Value {
         let mut fields = vec![("message".to_owned(), Value::string(&self.message))];

@@ -5,9 +5,8 @@
 
 use std::collections::HashMap;
 
-use krm::NodeId;
+use krm::{Budget, NodeId};
 
-use crate::framework;
 use crate::list::ResourceList;
 
 /// What a comment starts with.
@@ -66,8 +65,13 @@ impl<'t> Pattern<'t> {
     }
 
     /// The text with values in the place of names; names without one stay.
-    pub(crate) fn resolve<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, String> {
+    pub(crate) fn resolve<'v>(
+        &self,
+        budget: &Budget,
+        value: impl Fn(&str) -> Option<&'v str>,
+    ) -> Result<String, String> {
         let mut text = String::new();
+        let mut counted = 0;
         for (at, literal) in self.literals.iter().enumerate() {
             text.push_str(literal);
             match self.names.get(at).map(|name| (name, value(name))) {
@@ -75,7 +79,8 @@ impl<'t> Pattern<'t> {
                 Some((name, None)) => text.extend(["${", name, "}"]),
                 None => {}
             }
-            framework::check_length(text.len())?;
+            budget.memory(text.len() - counted)?;
+            counted = text.len();
         }
         Ok(text)
     }
@@ -192,17 +197,21 @@ mod tests {
 
     #[test]
     fn names_are_replaced_by_values() {
+        let budget = Budget::default();
         let pattern = Pattern::parse("${a}-${b}$${}{c}");
         assert_eq!(pattern.names(), ["a", "b", ""]);
-        assert_eq!(pattern.resolve(|name| (name == "a").then_some("${x}")).unwrap(), "${x}-${b}$${}{c}");
-        assert_eq!(pattern.resolve(|name| (name != "b").then_some("1")).unwrap(), "1-${b}$1{c}");
+        assert_eq!(
+            pattern.resolve(&budget, |name| (name == "a").then_some("${x}")).unwrap(),
+            "${x}-${b}$${}{c}"
+        );
+        assert_eq!(pattern.resolve(&budget, |name| (name != "b").then_some("1")).unwrap(), "1-${b}$1{c}");
     }
 
     #[test]
     fn texts_do_not_grow_without_bound() {
         let (pattern, value) = ("${a}".repeat(100_000), "x".repeat(1_000_000));
-        let error = Pattern::parse(&pattern).resolve(|_| Some(&value)).unwrap_err();
-        assert!(error.contains("8 MiB"), "{error}");
+        let error = Pattern::parse(&pattern).resolve(&Budget::default(), |_| Some(&value)).unwrap_err();
+        assert!(error.contains("bytes of memory"), "{error}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ fn many_results() {
         for at in 0..100_000 {
             report.info(format!("result {at}"));
         }
-        let outcome = run_with(format!("{HEAD}{rest}").as_bytes(), |_, _| report);
+        let outcome = run_with(format!("{HEAD}{rest}").as_bytes(), &krm::Budget::default(), |_, _| report);
         let summary = krm::inspect(&outcome.output).unwrap();
         assert!(summary.results.len() >= krm::MAXIMUM_RESULTS.min(100_000));
         let document = krm::Document::parse_bytes(&outcome.output).unwrap();

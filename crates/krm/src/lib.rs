@@ -7,6 +7,7 @@
 //! Whoever is a function reads and changes a [`Document`], which writes YAML back only where it was
 //! changed.
 
+mod budget;
 mod document;
 mod full;
 mod inspect;
@@ -19,7 +20,10 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Children, Document, Fields, Kind, NodeId, Style, Unreadable, Value, WrongKind};
+pub use budget::{Budget, Exceeded, Monitor, OverBudget, Used};
+pub use document::{
+    Children, Document, EditError, Fields, Kind, NodeId, Style, Unreadable, Value, WrongKind,
+};
 pub use inspect::{Summary, inspect};
 pub use malformed::Malformed;
 pub use results::{FunctionResult, MAXIMUM_RESULT_TEXT, MAXIMUM_RESULTS, ResourceRef, render_results};

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn try_soon(name: &str, text: &str) -> Result<String, Unreadable> {
     let start = Instant::now();
     let answer = Document::parse(text).map(|mut document| {
-        assert_eq!(document.to_text(), text, "{name}");
+        assert_eq!(document.to_text().unwrap(), text, "{name}");
         let root = document.root();
         let _ = document.set_field(root, "new", Value::strings([("a", "b")]));
         let children: Vec<_> = document.children(root).take(100).collect();
@@ -25,7 +25,7 @@ fn try_soon(name: &str, text: &str) -> Result<String, Unreadable> {
             let _ = document.push(child, "new");
             let _ = document.set_field(child, "new", "new");
         }
-        document.to_text()
+        document.to_text().unwrap()
     });
     let taken = start.elapsed();
     assert!(taken < PATIENCE, "{name} took {taken:?}");
@@ -151,8 +151,8 @@ fn aliases_are_limited() {
         let _ = writeln!(laughs, "a{level}: &a{level} [*a{below}, *a{below}, *a{below}, *a{below}]");
     }
     let error = try_soon("billion laughs", &laughs).unwrap_err();
-    assert!(matches!(error, Unreadable::TooManyAliases { line: 9, .. }), "{error}");
-    assert!(error.to_string().contains("100000 values"), "{error}");
+    assert!(matches!(error, Unreadable::TooManyAliases { line: 8, .. }), "{error}");
+    assert!(error.to_string().contains("20"), "{error}");
 
     let endless = try_soon("endless", "a: &a\n  b: *a\n").unwrap_err();
     assert_eq!(endless.to_string(), "line 2: the alias stands for something that contains it");
@@ -215,7 +215,7 @@ fn many_changes_are_made_soon() {
         }
         document.push(results, Value::strings([("message", format!("item {number}"))])).unwrap();
     }
-    let out = document.to_text();
+    let out = document.to_text().unwrap();
     let again = Document::parse(&out).unwrap();
     let length = |key: &str| again.len(again.get(again.root(), key).unwrap());
     assert_eq!((length("items"), length("results")), (many - many.div_ceil(3), many + 1));

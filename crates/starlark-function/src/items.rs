@@ -1,7 +1,7 @@
 //! Puts the resources that a program left behind in the place of those that there were.
 
 use functions::ResourceList;
-use krm::{NodeId, Value, WrongKind};
+use krm::{EditError, NodeId, Value};
 
 /// A resource that a program left behind.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) fn write(
     list: &mut ResourceList<'_>,
     before: &[NodeId],
     after: Vec<Item>,
-) -> Result<(), WrongKind> {
+) -> Result<(), EditError> {
     let mut stays = vec![false; before.len()];
     // As long as resources are in their old order they stay in their places; all behind them are written anew.
     let mut next = Some(0);
@@ -24,7 +24,7 @@ pub(crate) fn write(
         let node = origin.and_then(|origin| before.get(origin).copied());
         match (origin, node, next) {
             (Some(origin), Some(node), Some(least)) if origin >= least => {
-                list.set(node, value);
+                list.set(node, value)?;
                 if let Some(stays) = stays.get_mut(origin) {
                     *stays = true;
                 }
@@ -33,7 +33,7 @@ pub(crate) fn write(
             (_, Some(node), _) => {
                 next = None;
                 let copy = list.add_item_copy(node)?;
-                list.set(copy, value);
+                list.set(copy, value)?;
             }
             (_, None, _) => {
                 next = None;

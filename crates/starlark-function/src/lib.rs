@@ -15,6 +15,7 @@ mod scan;
 mod while_loops;
 
 use functions::{FunctionConfig, Outcome, Report, ResourceList};
+use krm::Budget;
 
 pub use process::main;
 
@@ -64,7 +65,7 @@ source: |
 /// It sees the given environment, and prints by the given function, line by line. Time and memory are those
 /// of the program.
 pub fn run(input: &[u8], environment: &[(String, String)], print: &(dyn Fn(&str) + Sync)) -> Outcome {
-    functions::run_with(input, |list, config| transform(list, config, environment, print))
+    functions::run_with(input, &Budget::default(), |list, config| transform(list, config, environment, print))
 }
 
 fn transform(

@@ -31,7 +31,7 @@ pub use message::Room;
 pub use scrape::serve_metrics;
 pub use serve::{ServeOptions, serve};
 pub use trace::TraceContext;
-pub use verdict::{Answer, Note, run_failure, verdict};
+pub use verdict::{Answer, Note, judge, run_failure, verdict};
 
 /// Bytes a response may need around its two fields.
 pub const ENVELOPE: usize = 64;

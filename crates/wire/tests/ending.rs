@@ -44,7 +44,8 @@ impl Scene {
         let listener = listen(None, 0).unwrap();
         let port = listener.local_addr().unwrap().port();
         let prepared = before(port).await;
-        let front = Front::new(1000, wire::Memory::unlimited(), Arc::new(Unobserved)).mount(Health::new().service(), &["Check"]);
+        let front = Front::new(1000, wire::Memory::unlimited(), Arc::new(Unobserved))
+            .mount(Health::new().service(), &["Check"]);
         let (end, ended) = oneshot::channel();
         let server = tokio::spawn(wire::serve(listener, front, options, async {
             let _ = ended.await;

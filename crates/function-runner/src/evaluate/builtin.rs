@@ -2,30 +2,44 @@
 
 use std::{
     num::NonZeroUsize,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use functions::{Function, Outcome};
-use process::{Exit, Finished, Limits, Log, RunError};
-use tokio::sync::Semaphore;
-use wire::{Answer, Failure};
+use krm::{Budget, Exceeded, OverBudget};
+use process::{Exit, FairQueue, Finished, Limits, Log, RunError};
+use wire::{Answer, Failure, Memory};
 
-use super::{Call, Evaluator, Processes, Stage, processes::Task};
+use super::{
+    Call, Deadline, Evaluator, Processes, Stage,
+    monitor::{Abandoned, CallMonitor},
+    processes::{Task, refused, too_slow},
+};
 use crate::{
     builtin::{AS_FUNCTION, Builtin, Offered},
     routing::{BuiltinFunction, Routing, Table, every_builtin},
 };
 
-/// Larger inputs are worked on beside the threads that serve calls; so much takes 0.3 ms, or 2 ms where the YAML is
-/// odd.
-const SMALL: usize = 64 * 1024;
-
 /// This program itself, also where its file has been replaced since.
 const OURSELVES: &str = "/proc/self/exe";
+
+/// Bounds of functions that run in this process.
+#[derive(Debug, Clone)]
+pub struct BuiltinLimits {
+    /// How many compute at once.
+    pub cores: NonZeroUsize,
+    /// Calls waiting for that, where no processes are run that they would wait with.
+    pub max_queued: usize,
+    /// How long one function may take; the caller's deadline may be shorter.
+    pub timeout: Duration,
+    /// The largest output, its log included.
+    pub max_output: usize,
+    /// What their working memory is taken from.
+    pub memory: Memory,
+}
 
 /// Runs the functions that are part of this program.
 #[derive(Debug)]
@@ -33,54 +47,69 @@ pub struct BuiltinEvaluator {
     routing: Routing,
     /// What would be there if all were offered.
     every: Table<Arc<BuiltinFunction>>,
-    cores: Arc<Semaphore>,
-    max_output: usize,
+    cores: FairQueue,
+    limits: BuiltinLimits,
     processes: Option<Processes>,
 }
 
 impl BuiltinEvaluator {
-    /// An evaluator for what `routing` names, on so many cores at once. Without `processes`, those functions
-    /// are left to others that need one.
-    pub fn new(
-        routing: Routing,
-        cores: NonZeroUsize,
-        max_output: usize,
-        processes: Option<Processes>,
-    ) -> Self {
+    /// An evaluator for what `routing` names. Without `processes`, those functions are left to others that need
+    /// one.
+    pub fn new(routing: Routing, limits: BuiltinLimits, processes: Option<Processes>) -> Self {
         let every = every_builtin(&routing.terms().default_prefix);
-        let cores = Arc::new(Semaphore::new(cores.get().min(Semaphore::MAX_PERMITS)));
-        Self { routing, every, cores, max_output, processes }
+        // All that wait for their turn, for whatever it is, are counted together.
+        let cores = match &processes {
+            Some(processes) => processes.queue().beside(limits.cores),
+            None => FairQueue::new(limits.cores, limits.max_queued),
+        };
+        Self { routing, every, cores, limits, processes }
     }
 
-    /// Runs a function in this process.
+    /// Runs a function in this process, beside the threads that serve calls.
     async fn run(&self, call: &Call, function: &'static Function) -> Result<Answer, Failure> {
         call.progress.enter(Stage::WaitingForCore);
-        let broken = || Failure::Internal {
-            cause: format!(
-                "the built-in function {} broke down on a call of {}",
-                function.name,
-                call.asked()
-            ),
-        };
-        let core = self.cores.clone().acquire_owned().await.map_err(|_| broken())?;
+        let asked = call.asked();
+        let core = self.cores.acquire(function.name, call.deadline).await;
+        let core = core.map_err(|error| refused(call, &error))?;
         call.progress.enter(Stage::Running);
-        let begun = Instant::now();
-        let input = call.resource_list.clone();
-        let is_small = input.len() <= SMALL;
-        // The core is taken until the function ends, also where nobody waits for it any more.
+        let Deadline { at, is_own } = Deadline::of(call, self.limits.timeout);
+        let (input, max_output) = (call.resource_list.clone(), self.limits.max_output);
+        let memory = self.limits.memory.clone();
+        let abandoned = Abandoned::default();
+        let _guard = abandoned.guard();
+        let image = asked.clone();
+        // The core is taken until the function ends, also where nobody waits for it any more: that is soon.
         let run = move || {
             let _core = core;
-            function.run(&input)
+            let begun = Instant::now();
+            let budget = Budget::monitored(max_output, CallMonitor::new(at, abandoned, memory));
+            let outcome = function.run(&input, &budget);
+            drop(input);
+            match outcome.over_budget {
+                Some(over) => Err(over),
+                None => Ok(wire::judge(&image, finished(outcome, begun, max_output))),
+            }
         };
-        let outcome = if is_small {
-            catch_unwind(AssertUnwindSafe(run)).ok()
-        } else {
-            tokio::task::spawn_blocking(run).await.ok()
-        };
-        match finished(outcome.ok_or_else(broken)?, begun, self.max_output) {
-            Ok(finished) => wire::verdict(&call.asked(), finished).await,
-            Err(error) => Err(wire::run_failure(&call.asked(), &error, |stderr| call.timed_out(stderr))),
+        match tokio::task::spawn_blocking(run).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(over)) => Err(self.exceeded(call, &over, is_own)),
+            Err(_) => Err(Failure::Internal {
+                cause: format!("the built-in function {} broke down on a call of {asked}", function.name),
+            }),
         }
+    }
+
+    /// What to tell of a function that was stopped.
+    fn exceeded(&self, call: &Call, over: &OverBudget, is_own_limit: bool) -> Failure {
+        let remedy = match over.exceeded {
+            Exceeded::Time if is_own_limit => return too_slow(call, self.limits.timeout, String::new()),
+            Exceeded::Time => return call.timed_out(String::new()),
+            Exceeded::Cancelled => return Failure::Cancelled { image: call.asked() },
+            Exceeded::Busy => "try again later, or raise --max-memory",
+            Exceeded::Output { .. } => "--max-request-body-size sets that limit",
+            _ => "use fewer or shorter entries there, or split the list",
+        };
+        Failure::Exhausted { image: call.asked(), cause: format!("{over}; {remedy}"), stderr: String::new() }
     }
 
     /// Runs a function in a child of this process that is the function.
@@ -119,17 +148,13 @@ impl BuiltinEvaluator {
     }
 }
 
-/// How the process of the function would have ended.
-fn finished(outcome: Outcome, begun: Instant, max_output: usize) -> Result<Finished, RunError> {
-    let Outcome { output, stderr, succeeded, results: _ } = outcome;
+/// How the process of the function would have ended. The log gives way to the output.
+fn finished(outcome: Outcome, begun: Instant, max_output: usize) -> Finished {
+    let Outcome { output, stderr, succeeded, .. } = outcome;
     let mut log = Log::from(Bytes::from(stderr));
-    let Some(room) = max_output.checked_sub(output.len()) else {
-        log.shrink(Limits::MAX_LOG);
-        return Err(RunError::OutputTooLarge { limit: max_output, log });
-    };
-    log.shrink(Limits::MAX_LOG.min(room));
+    log.shrink(Limits::MAX_LOG.min(max_output.saturating_sub(output.len())));
     let exit = Exit::Code(i32::from(!succeeded));
-    Ok(Finished { output: output.into(), log, exit, elapsed: begun.elapsed() })
+    Finished { output: output.into(), log, exit, elapsed: begun.elapsed() }
 }
 
 #[tonic::async_trait]
@@ -153,7 +178,7 @@ impl Evaluator for BuiltinEvaluator {
 
 #[cfg(test)]
 mod tests {
-    use std::{path::Path, time::Duration};
+    use std::path::Path;
 
     use registry::Reference;
     use tonic::Code;
@@ -173,7 +198,14 @@ mod tests {
             default_prefix: "example.com".to_owned(),
             check: |_: &Path| Ok(()),
         });
-        BuiltinEvaluator::new(routing, NonZeroUsize::MIN, 1000, None)
+        let limits = BuiltinLimits {
+            cores: NonZeroUsize::MIN,
+            max_queued: 1,
+            timeout: Duration::from_secs(60),
+            max_output: 1000,
+            memory: Memory::new(1 << 30),
+        };
+        BuiltinEvaluator::new(routing, limits, None)
     }
 
     fn call(image: &str, deadline: Option<Duration>) -> Call {
@@ -185,7 +217,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_waits_for_a_core_no_longer_than_its_deadline() {
         let evaluator = evaluator(Offered::All);
-        let taken = evaluator.cores.clone().acquire_owned().await.unwrap();
+        let taken = evaluator.cores.acquire("set-image", None).await.unwrap();
         let chain = Chain::default().with(evaluator);
         let late = chain.evaluate(&call("set-labels", Some(Duration::from_secs(2)))).await.unwrap_err();
         assert_eq!(late.code(), Code::DeadlineExceeded);
@@ -209,13 +241,12 @@ mod tests {
             stderr: "word ".repeat(100),
             succeeded: false,
             results: Vec::new(),
+            over_budget: None,
         };
-        let whole = finished(outcome(100), Instant::now(), 1000).unwrap();
+        let whole = finished(outcome(100), Instant::now(), 1000);
         assert_eq!((whole.exit, whole.log.to_bytes().len()), (Exit::Code(1), 500));
-        let cut = finished(outcome(900), Instant::now(), 1000).unwrap();
+        let cut = finished(outcome(900), Instant::now(), 1000);
         assert!(cut.log.to_bytes().len() <= 100 && cut.log.cut() > 0, "{:?}", cut.log);
-        assert!(finished(outcome(1000), Instant::now(), 1000).unwrap().log.is_empty());
-        let too_large = finished(outcome(1001), Instant::now(), 1000);
-        assert!(matches!(too_large, Err(RunError::OutputTooLarge { limit: 1000, .. })));
+        assert!(finished(outcome(1000), Instant::now(), 1000).log.is_empty());
     }
 }

@@ -5,6 +5,7 @@ mod asked;
 mod builtin;
 mod chain;
 mod exec;
+mod monitor;
 mod pod;
 mod processes;
 mod progress;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 use wire::{Answer, Failure, TraceContext};
 
 pub use asked::Asked;
-pub use builtin::BuiltinEvaluator;
+pub use builtin::{BuiltinEvaluator, BuiltinLimits};
 pub use chain::Chain;
 pub use exec::ExecEvaluator;
 pub use pod::PodEvaluator;
@@ -86,6 +87,28 @@ impl Call {
 /// it, and what it wrote on stderr is to be told in time.
 fn head_start(remaining: Duration) -> Duration {
     (remaining / 20).clamp(Duration::from_millis(2), Duration::from_millis(50))
+}
+
+/// When a function is ended.
+struct Deadline {
+    at: Instant,
+    /// Because of a limit of ours, and not of the caller's deadline.
+    is_own: bool,
+}
+
+impl Deadline {
+    /// That of a function that starts now and may take so long.
+    fn of(call: &Call, timeout: Duration) -> Self {
+        let now = Instant::now();
+        let latest = now + timeout;
+        match call.deadline.filter(|&deadline| deadline <= latest) {
+            Some(deadline) => {
+                let remaining = deadline.saturating_duration_since(now);
+                Self { at: deadline - head_start(remaining), is_own: false }
+            }
+            None => Self { at: latest, is_own: true },
+        }
+    }
 }
 
 /// A time span for people: `2.95s`.

@@ -3,10 +3,9 @@
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use process::{AcquireError, Environment, FairQueue, Folder, Limits, Program, RunError, Scratch, Supervisor};
-use tokio::time::Instant;
 use wire::{Answer, Failure};
 
-use super::{Call, Stage, head_start};
+use super::{Call, Deadline, Stage};
 
 /// Bounds of functions as processes.
 #[derive(Debug, Clone)]
@@ -77,15 +76,9 @@ impl Processes {
         let _permit =
             self.queue.acquire(task.function, call.deadline).await.map_err(|full| refused(call, &full))?;
         call.progress.enter(Stage::Running);
-        let latest = Instant::now() + self.limits.timeout;
-        let own_limit = call.deadline.is_none_or(|deadline| latest < deadline);
+        let deadline = Deadline::of(call, self.limits.timeout);
         let limits = Limits {
-            deadline: Some(if own_limit {
-                latest
-            } else {
-                call.deadline
-                    .map_or(latest, |at| at - head_start(at.saturating_duration_since(Instant::now())))
-            }),
+            deadline: Some(deadline.at),
             max_output: self.limits.max_output,
             max_log: Limits::MAX_LOG,
         };
@@ -99,20 +92,25 @@ impl Processes {
             Ok(finished) => wire::verdict(&call.asked(), finished).await,
             Err(error) => Err(special(&error).unwrap_or_else(|| {
                 wire::run_failure(&call.asked(), &error, |stderr| {
-                    if own_limit { self.too_slow(call, stderr) } else { call.timed_out(stderr) }
+                    if deadline.is_own {
+                        too_slow(call, self.limits.timeout, stderr)
+                    } else {
+                        call.timed_out(stderr)
+                    }
                 })
             })),
         }
     }
-
-    fn too_slow(&self, call: &Call, stderr: String) -> Failure {
-        let cause =
-            format!("the function ran longer than --function-timeout allows ({:?})", self.limits.timeout);
-        Failure::TimedOut { image: call.asked(), cause, stderr }
-    }
 }
 
-fn refused(call: &Call, error: &AcquireError) -> Failure {
+/// The failure of a call whose function took longer than it may.
+pub(super) fn too_slow(call: &Call, timeout: Duration, stderr: String) -> Failure {
+    let cause = format!("the function ran longer than --function-timeout allows ({timeout:?})");
+    Failure::TimedOut { image: call.asked(), cause, stderr }
+}
+
+/// The failure of a call that got no turn.
+pub(super) fn refused(call: &Call, error: &AcquireError) -> Failure {
     match error {
         AcquireError::TimedOut { .. } => call.timed_out(String::new()),
         AcquireError::Full { .. } => Failure::Exhausted {

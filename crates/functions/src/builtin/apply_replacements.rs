@@ -5,7 +5,7 @@ mod configuration;
 use krm::{Document, Kind, NodeId, Tag, Value};
 
 use super::Function;
-use crate::adopt::{Copies, copy_comments};
+use crate::adopt::copy_comments;
 use crate::config::FunctionConfig;
 use crate::field_path::Place;
 use crate::go;
@@ -59,12 +59,10 @@ replacements:
     body: run,
 };
 
-/// How often a selector may be compared with a resource: some seconds.
-const MAXIMUM_COMPARISONS: usize = 100_000_000;
-
 fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
     let mut report = Report::new();
-    match configuration::read(config).and_then(|replacements| apply(list, &replacements)) {
+    list.budget().follow("replacements");
+    match configuration::read(config, list.budget()).and_then(|replacements| apply(list, &replacements)) {
         Ok(()) => report,
         Err(problem) => {
             report.error(problem);
@@ -76,20 +74,12 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
 fn apply(list: &mut ResourceList<'_>, replacements: &[Replacement]) -> Result<(), String> {
     let mut items: Vec<(NodeId, Resource)> =
         list.items().into_iter().map(|item| (item, identity(list, item))).collect();
-    let comparisons = replacements.iter().map(|replacement| replacement.targets.len() + 1).sum::<usize>();
-    if comparisons.saturating_mul(items.len()) > MAXIMUM_COMPARISONS {
-        let count = items.len();
-        return Err(format!(
-            "{comparisons} sources and targets are too many to look for in {count} resources"
-        ));
-    }
-    let mut copies = Copies::new();
     for Replacement { source, targets } in replacements {
         let source = Copied::of(list, source, &items)?;
         for target in targets {
             for (item, resource) in &mut items {
                 if selects(target, list, *item, resource)? {
-                    source.to_fields(list, *item, target, &mut copies)?;
+                    source.to_fields(list, *item, target)?;
                     *resource = identity(list, *item);
                 }
             }
@@ -106,14 +96,18 @@ fn selects(
 ) -> Result<bool, String> {
     let in_metadata = |part: &str, key: &str| text_at(list, item, &["metadata", part, key]);
     let has_marks = |selector: &Selector| {
-        selector.annotations.matches(|key| in_metadata("annotations", key))
-            && selector.labels.matches(|key| in_metadata("labels", key))
+        list.budget().work(selector.annotations.len() + selector.labels.len())?;
+        let has = selector.annotations.matches(|key| in_metadata("annotations", key))
+            && selector.labels.matches(|key| in_metadata("labels", key));
+        list.budget().check().map(|()| has)
     };
-    if !target.select.names(resource)? || !has_marks(&target.select) {
+    list.budget().work(8)?;
+    if !target.select.names(resource)? || !has_marks(&target.select)? {
         return Ok(false);
     }
     for reject in &target.reject {
-        if (reject.has_names() && reject.names(resource)?) || (reject.has_selectors() && has_marks(reject)) {
+        list.budget().work(8)?;
+        if (reject.has_names() && reject.names(resource)?) || (reject.has_selectors() && has_marks(reject)?) {
             return Ok(false);
         }
     }
@@ -123,6 +117,8 @@ fn selects(
 /// A value to be copied.
 struct Copied {
     value: Value,
+    /// What a copy of it takes.
+    cost: usize,
     /// Where it comes from, if it comes from there as it is.
     from: Option<NodeId>,
     /// A string of a resource stays a string, whatever it looks like.
@@ -133,10 +129,16 @@ impl Copied {
     fn of(list: &ResourceList<'_>, source: &Source, items: &[(NodeId, Resource)]) -> Result<Self, String> {
         let field = match source {
             Source::Value(text) => {
-                return Ok(Self { value: Value::plain(text), from: None, is_string: false });
+                return Ok(Self {
+                    value: Value::plain(text),
+                    cost: text.len(),
+                    from: None,
+                    is_string: false,
+                });
             }
             Source::Field(field) => field,
         };
+        list.budget().work(4 * items.len())?;
         let mut matching = items.iter().filter(|(_, resource)| field.names(resource));
         let (item, _) = matching.next().ok_or_else(|| format!("nothing selected by {field}"))?;
         if matching.next().is_some() {
@@ -153,34 +155,33 @@ impl Copied {
             })?;
         let is_string = list.tag(node) == Some(Tag::String);
         if options.delimiter.is_empty() {
-            return Ok(Self { value: list.value(node), from: Some(node), is_string });
+            let before = list.budget().used().memory;
+            let value = list.value(node);
+            let cost = usize::try_from(list.budget().used().memory - before).unwrap_or(usize::MAX);
+            return Ok(Self { value, cost, from: Some(node), is_string });
         }
         let whole = text(list, node).ok_or("delimiter option can only be used with scalar nodes")?;
+        list.budget().read_text(8 * whole.len())?;
         let part =
             usize::try_from(options.index).ok().and_then(|index| whole.split(&*options.delimiter).nth(index));
         let part = part
             .ok_or_else(|| format!("options.index {} is out of bounds for value {whole}", options.index))?;
         let value = if is_string { Value::string(part) } else { Value::plain(part) };
-        Ok(Self { value, from: None, is_string })
+        Ok(Self { value, cost: 0, from: None, is_string })
     }
 
-    fn to_fields(
-        &self,
-        list: &mut ResourceList<'_>,
-        item: NodeId,
-        target: &Target,
-        copies: &mut Copies,
-    ) -> Result<(), String> {
+    fn to_fields(&self, list: &mut ResourceList<'_>, item: NodeId, target: &Target) -> Result<(), String> {
         let create = target.options.create.then_some(match self.value {
             Value::Scalar(..) => Kind::Scalar,
             Value::Sequence(_) => Kind::Sequence,
             Value::Mapping(_) => Kind::Mapping,
         });
         for path in &target.paths {
+            list.budget().work(4)?;
             // It was found, but cannot be set.
             let mut refused = None;
             let mut set = |document: &mut Document<'_>, place: Place| {
-                let outcome = self.to(document, place, &target.options, copies);
+                let outcome = self.to(document, place, &target.options);
                 outcome.inspect_err(|problem| refused = Some(problem.clone()))
             };
             let found = path.visit(list, item, create, &mut set);
@@ -197,13 +198,7 @@ impl Copied {
         Ok(())
     }
 
-    fn to(
-        &self,
-        document: &mut Document<'_>,
-        place: Place,
-        options: &Options,
-        copies: &mut Copies,
-    ) -> Result<(), String> {
+    fn to(&self, document: &mut Document<'_>, place: Place, options: &Options) -> Result<(), String> {
         let Place { node, created, embedded } = place;
         let is_scalar = document.kind(node) == Kind::Scalar;
         if !options.delimiter.is_empty() && !is_scalar {
@@ -215,7 +210,9 @@ impl Copied {
                 let new = if options.delimiter.is_empty() {
                     new.clone()
                 } else {
-                    put(&old.unwrap_or_default(), new, options)
+                    let old = old.unwrap_or_default();
+                    document.budget().read_text(8 * (old.len() + new.len()))?;
+                    put(&old, new, options)
                 };
                 // A field that is a string stays one; in a text of its own, a field that is none stays none.
                 let is_string = (self.is_string && (created || !embedded))
@@ -225,11 +222,14 @@ impl Copied {
             _ if !options.delimiter.is_empty() => {
                 return Err("delimiter option can only be used with scalar nodes".to_owned());
             }
-            value => value.clone(),
+            value => {
+                document.budget().memory(self.cost)?;
+                value.clone()
+            }
         };
-        copies.set(document, node, value)?;
+        document.set(node, value)?;
         if let Some(from) = self.from.filter(|&from| !embedded && !is_inside(document, node, from)) {
-            copy_comments(document, node, from);
+            copy_comments(document, node, from)?;
         }
         Ok(())
     }

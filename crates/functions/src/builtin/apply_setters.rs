@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use krm::{Document, NodeId, Value};
 
 use super::Function;
-use crate::adopt::Copies;
 use crate::config::FunctionConfig;
-use crate::framework::{self, Growth};
+use crate::framework;
 use crate::go;
 use crate::list::{Resource, ResourceList};
 use crate::report::{Field, Finding, Report, Severity};
@@ -67,13 +66,9 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
 }
 
 fn apply(list: &mut ResourceList<'_>, setters: HashMap<String, String>) -> Result<Vec<Finding>, String> {
-    let mut setter = Setter {
-        setters,
-        growth: Growth::new(),
-        resource: Resource::default(),
-        file: String::new(),
-        results: Vec::new(),
-    };
+    let mut setter =
+        Setter { setters, resource: Resource::default(), file: String::new(), results: Vec::new() };
+    list.budget().follow("data");
     for item in list.items() {
         setter.resource = list.resource(item);
         setter.file = list.file(item).0.unwrap_or_default();
@@ -84,7 +79,6 @@ fn apply(list: &mut ResourceList<'_>, setters: HashMap<String, String>) -> Resul
 
 struct Setter {
     setters: HashMap<String, String>,
-    growth: Growth,
     /// What is being walked through, and the file it is in.
     resource: Resource,
     file: String,
@@ -108,8 +102,9 @@ impl Visitor for Setter {
         let old = list.text_of(node);
         let old = list.line_comment(node).and_then(|comment| old.strip_prefix(&*comment)).unwrap_or(&old);
         let old = old.trim_start().to_owned();
-        self.set_entries(list, node, &new)?;
-        self.report(path, &old, &new, &pattern)
+        list.budget().read_text(8 * (old.len() + new.len()))?;
+        set_entries(list, node, &new)?;
+        self.report(list, path, &old, &new, &pattern)
     }
 
     fn scalar(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
@@ -122,16 +117,16 @@ impl Visitor for Setter {
         let present = pattern.values(&old, |name| self.setters.get(name).is_some_and(String::is_empty));
         let value =
             |name: &str| self.setters.get(name).map(|value| &**value).or_else(|| present.get(name).copied());
-        let new = pattern.resolve(value)?;
+        list.budget().read_text(8 * (old.len() + text.len()))?;
+        let new = pattern.resolve(list.budget(), value)?;
         let missing: Vec<String> =
             Pattern::parse(&new).names().iter().map(|name| format!("${{{name}}}")).collect();
         if !missing.is_empty() {
             return Err(format!("values for setters {} must be provided", go::list(missing)));
         }
         let value = framework::in_place_of(list, node, &new);
-        self.growth.put(&new)?;
-        list.set(node, value);
-        self.report(path, &old, &new, &pattern)
+        list.set(node, value)?;
+        self.report(list, path, &old, &new, &pattern)
     }
 }
 
@@ -141,30 +136,18 @@ impl Setter {
         pattern.names().iter().any(|name| self.setters.contains_key(*name))
     }
 
-    /// Makes a list what a text says. Entries that stay keep their comments; others have those of the text.
-    fn set_entries(&mut self, list: &mut ResourceList<'_>, node: NodeId, text: &str) -> Result<(), String> {
-        let text = if text.is_empty() { "[]" } else { text };
-        self.growth.put(text)?;
-        let new = Document::parse(text).ok().filter(|new| new.is_sequence(new.root())).ok_or_else(|| {
-            format!("input to array setter must be an array of values, but found {}", go::quoted(text))
-        })?;
-        let old: HashMap<NodeId, Value> =
-            list.entries(node).map(|entry| (entry, list.value(entry))).collect();
-        Copies::new().set(list, node, new.value(new.root()))?;
-        let entries: Vec<NodeId> = list.entries(node).collect();
-        for (entry, from) in entries.into_iter().zip(new.entries(new.root())) {
-            if old.get(&entry).is_none_or(|old| !list.is_value(entry, old)) {
-                take_comments(list, entry, &new, from);
-            }
-        }
-        Ok(())
-    }
-
-    fn report(&mut self, path: &str, old: &str, new: &str, pattern: &Pattern<'_>) -> Result<(), String> {
+    fn report(
+        &mut self,
+        list: &ResourceList<'_>,
+        path: &str,
+        old: &str,
+        new: &str,
+        pattern: &Pattern<'_>,
+    ) -> Result<(), String> {
         let told = |value: &str| redacted(value, pattern.names().iter().copied().chain([path]));
         let (old, new) = (told(old), told(new));
         let message = format!("set field value to {}", go::quoted(&new));
-        let finding = self.growth.finding(message, path, &self.file)?;
+        let finding = framework::finding(list, message, path, &self.file)?;
         self.results.push(Finding {
             severity: Some(Severity::Info),
             resource: Some(self.resource.clone()),
@@ -177,6 +160,27 @@ impl Setter {
         });
         Ok(())
     }
+}
+
+/// Makes a list what a text says. Entries that stay keep their comments; others have those of the text.
+fn set_entries(list: &mut ResourceList<'_>, node: NodeId, text: &str) -> Result<(), String> {
+    let text = if text.is_empty() { "[]" } else { text };
+    let new = Document::parse_within(text, list.budget())
+        .ok()
+        .filter(|new| new.is_sequence(new.root()))
+        .ok_or_else(|| {
+            format!("input to array setter must be an array of values, but found {}", go::quoted(text))
+        })?;
+    let old: HashMap<NodeId, Value> =
+        list.entries(node).map(|entry| (entry, list.value(entry))).collect();
+    list.set(node, new.value(new.root()))?;
+    let entries: Vec<NodeId> = list.entries(node).collect();
+    for (entry, from) in entries.into_iter().zip(new.entries(new.root())) {
+        if old.get(&entry).is_none_or(|old| !list.is_value(entry, old)) {
+            take_comments(list, entry, &new, from);
+        }
+    }
+    Ok(())
 }
 
 /// Gives a value, and all in it, the comments of an equal one.

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, MatchKind};
-use krm::{Document, Kind, NodeId};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use krm::{Budget, Document, Kind, NodeId};
 
 use super::Function;
 use crate::config::FunctionConfig;
-use crate::framework::{self, Growth};
+use crate::framework;
 use crate::go;
 use crate::line_comments::LineComments;
 use crate::list::ResourceList;
@@ -56,6 +56,9 @@ data:
 /// How long the values of all setters may be, in bytes.
 const LONGEST: usize = 1 << 16;
 
+/// What looking for values takes of memory for each of their bytes.
+const STATE: usize = 96;
+
 /// Annotations that are for tools, and are gone when these are done.
 const FOR_TOOLS: &[&str] = &[
     ".annotations.internal.config.kubernetes.io/",
@@ -64,7 +67,8 @@ const FOR_TOOLS: &[&str] = &[
 ];
 
 fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
-    match Creator::new(config).and_then(|creator| creator.create(list)) {
+    list.budget().follow("data");
+    match Creator::new(config, list.budget()).and_then(|creator| creator.create(list)) {
         Ok(results) => Report { results, ..Report::new() },
         Err(cause) => framework::failure(format!("failed to create setters: {cause}"), &cause),
     }
@@ -77,7 +81,6 @@ struct Creator {
     names: HashMap<String, String>,
     /// Which setter has these entries, sorted.
     lists: HashMap<Vec<String>, String>,
-    growth: Growth,
     /// The file of what is being walked through.
     file: String,
     comments: LineComments,
@@ -85,7 +88,7 @@ struct Creator {
 }
 
 impl Creator {
-    fn new(config: &FunctionConfig) -> Result<Self, String> {
+    fn new(config: &FunctionConfig, budget: &Budget) -> Result<Self, String> {
         let data = framework::data(config)?;
         if data.is_empty() {
             return Err("config map cannot be empty".to_owned());
@@ -93,7 +96,7 @@ impl Creator {
         let (mut names, mut lists) = (HashMap::new(), HashMap::new());
         let mut values = Vec::new();
         for (name, value) in data {
-            let document = Document::parse(&value)
+            let document = Document::parse_within(&value, budget)
                 .map_err(|error| format!("parsing error: the value of {}: {error}", go::quoted(&name)))?;
             match document.kind(document.root()) {
                 Kind::Sequence => {
@@ -113,15 +116,20 @@ impl Creator {
         let too_long = || {
             format!("the values of all setters have more than {} KiB; create fewer at once", LONGEST >> 10)
         };
-        if values.iter().map(String::len).sum::<usize>() > LONGEST {
+        let length = values.iter().map(String::len).sum::<usize>();
+        if length > LONGEST {
             return Err(too_long());
         }
-        let values = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&values);
+        budget.memory(length * STATE)?;
+        budget.work(length * 4)?;
+        let mut builder = AhoCorasick::builder();
+        // The other kinds take more memory for the same values.
+        let builder = builder.kind(Some(AhoCorasickKind::ContiguousNFA)).match_kind(MatchKind::LeftmostFirst);
+        let values = builder.build(&values);
         Ok(Self {
             values: values.map_err(|_| too_long())?,
             names,
             lists,
-            growth: Growth::new(),
             file: String::new(),
             comments: LineComments::default(),
             results: Vec::new(),
@@ -136,7 +144,7 @@ impl Creator {
         if self.results.is_empty() {
             return Err("no matches for the input list of setters".to_owned());
         }
-        self.comments.set(list);
+        self.comments.set(list)?;
         Ok(self.results)
     }
 
@@ -151,20 +159,21 @@ impl Creator {
         let comment = format!("kpt-set: {pattern}");
         let message =
             format!("Added line comment {} for field with value {}", go::quoted(&comment), go::quoted(value));
-        self.growth.put(&comment)?;
-        self.results.push(self.growth.finding(message, path, &self.file)?);
+        self.results.push(framework::finding(list, message, path, &self.file)?);
         self.comments.add(list, node, comment)
     }
 
     /// The value with setters in the place of their values, if there are any.
-    fn parameterized(&self, value: &str) -> Result<Option<String>, String> {
+    fn parameterized(&self, budget: &Budget, value: &str) -> Result<Option<String>, String> {
+        budget.read_text(8 * value.len())?;
         let mut pattern = String::new();
         let mut at = 0;
         for found in self.values.find_iter(value) {
             let name = value.get(found.range()).and_then(|part| self.names.get(part)).map_or("", |name| name);
             pattern.push_str(value.get(at..found.start()).unwrap_or_default());
             pattern.extend(["${", name, "}"]);
-            framework::check_length(pattern.len())?;
+            // It becomes a comment, a message and a result.
+            budget.memory(8 * (found.start() - at + name.len() + 3))?;
             at = found.end();
         }
         pattern.push_str(value.get(at..).unwrap_or_default());
@@ -174,10 +183,13 @@ impl Creator {
 
 /// The texts of a list's entries; entries that are collections have none.
 fn sorted_texts(document: &Document<'_>, sequence: NodeId) -> Vec<String> {
-    let mut texts: Vec<String> = document
-        .entries(sequence)
-        .map(|entry| document.text(entry).unwrap_or_default().into_owned())
-        .collect();
+    let text = |entry| {
+        let text = document.text(entry).unwrap_or_default().into_owned();
+        // Whoever goes on will notice if it is too much.
+        let _ = document.budget().memory(text.len() / 2);
+        text
+    };
+    let mut texts: Vec<String> = document.entries(sequence).map(text).collect();
     texts.sort_unstable();
     texts
 }
@@ -185,6 +197,7 @@ fn sorted_texts(document: &Document<'_>, sequence: NodeId) -> Vec<String> {
 impl Visitor for Creator {
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
         let texts = sorted_texts(list, node);
+        list.budget().check()?;
         match self.lists.get(&texts).map(|name| format!("${{{name}}}")) {
             Some(pattern) => self.comment(list, node, path, &pattern, &go::list(&texts)),
             None => Ok(()),
@@ -193,7 +206,7 @@ impl Visitor for Creator {
 
     fn scalar(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
         let text = list.text(node).unwrap_or_default().into_owned();
-        let Some(pattern) = self.parameterized(&text)? else { return Ok(()) };
+        let Some(pattern) = self.parameterized(list.budget(), &text)? else { return Ok(()) };
         if text.contains('\n') || FOR_TOOLS.iter().any(|annotation| path.contains(annotation)) {
             return Ok(());
         }

@@ -159,8 +159,10 @@ fn additional_fields(config: &FunctionConfig) -> Result<Vec<FieldSpec>, String> 
 fn ensure(list: &mut ResourceList<'_>, wanted: &Wanted) -> Result<(), String> {
     let mut resources =
         resources(list).map_err(|problem| format!("failed to convert items to resource map: {problem}"))?;
+    list.budget().follow("additionalNameFields");
     rename(list, &mut resources, wanted)
         .map_err(|problem| format!("failed to transform name substring: {problem}"))?;
+    list.budget().follow("substring");
     references::fix(list, &resources)
         .map_err(|problem| format!("failed to fix name back reference: {problem}"))
 }
@@ -214,15 +216,19 @@ fn rename(list: &mut ResourceList<'_>, resources: &mut [Named], wanted: &Wanted)
             wanted.change(&named.resource.name).filter(|_| !named.resource.name.is_empty())
             && let Some(name) = list.at(named.item, &["metadata", "name"])
         {
-            list.set(name, &*new_name);
+            list.set(name, &*new_name)?;
             named.new_name = Some(new_name);
         }
         let mut changed = named.new_name.is_some();
-        for field in wanted.fields.iter().filter(|field| field.matches(&named.resource)) {
+        for field in &wanted.fields {
+            list.budget().work(1)?;
+            if !field.matches(&named.resource) {
+                continue;
+            }
             changed |= rename_field(list, named.item, field, wanted)?;
         }
         if changed {
-            update_dependency(list, named.item, &known, wanted);
+            update_dependency(list, named.item, &known, wanted)?;
         }
     }
     Ok(())
@@ -241,7 +247,7 @@ fn rename_field(
             return Err(format!("considering field '{}' of object {shown}: {error}", field.path));
         }
         if let Some(new_name) = wanted.change(&text(list, node).unwrap_or_default()) {
-            list.set(node, new_name);
+            list.set(node, new_name)?;
             changed = true;
         }
     }
@@ -254,18 +260,19 @@ fn update_dependency(
     item: NodeId,
     known: &HashSet<[String; 3]>,
     wanted: &Wanted,
-) {
-    let Some(annotation) = list.at(item, &["metadata", "annotations", DEPENDS_ON]) else { return };
-    let Some(dependency) = text(list, annotation) else { return };
+) -> Result<(), String> {
+    let Some(annotation) = list.at(item, &["metadata", "annotations", DEPENDS_ON]) else { return Ok(()) };
+    let Some(dependency) = text(list, annotation) else { return Ok(()) };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     let parts: Vec<&str> = dependency.split('/').collect();
-    let ([group, "namespaces", _, kind, name] | [group, kind, name]) = parts[..] else { return };
+    let ([group, "namespaces", _, kind, name] | [group, kind, name]) = parts[..] else { return Ok(()) };
     if !parts.iter().all(|part| part.bytes().all(is_word)) {
-        return;
+        return Ok(());
     }
     if known.contains(&[group.to_owned(), kind.to_owned(), name.to_owned()]) {
         let before = dependency.len() - name.len();
         let new = format!("{}{}", dependency.get(..before).unwrap_or_default(), wanted.apply(name));
-        list.set(annotation, new);
+        list.set(annotation, new)?;
     }
+    Ok(())
 }

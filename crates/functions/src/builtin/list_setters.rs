@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use krm::{Document, NodeId, Tag};
+use krm::{Budget, Document, NodeId, Tag};
 
 use super::Function;
 use crate::config::FunctionConfig;
@@ -61,7 +61,12 @@ fn run(list: &mut ResourceList<'_>, _: &FunctionConfig) -> Report {
     };
     let mut report = Report::new();
     for message in setters.lines() {
-        report.add(Finding { message, ..Finding::default() });
+        let finding = Finding { message, ..Finding::default() };
+        // Beyond the budget, nobody will read it.
+        if list.afford(&finding).is_err() {
+            break;
+        }
+        report.add(finding);
     }
     if report.results.is_empty() {
         report.warning("no setters found");
@@ -72,7 +77,7 @@ fn run(list: &mut ResourceList<'_>, _: &FunctionConfig) -> Report {
 fn find(list: &mut ResourceList<'_>) -> Result<Setters, String> {
     let mut setters = Setters::default();
     for (name, value) in declared(list)? {
-        setters.declare(name, value);
+        setters.declare(list.budget(), name, value)?;
     }
     for item in list.items() {
         walk(&mut setters, list, item)?;
@@ -105,6 +110,7 @@ fn declared(list: &ResourceList<'_>) -> Result<BTreeMap<String, String>, String>
             (None, None) => return Ok(BTreeMap::new()),
         };
         for (name, value) in data.into_iter().flat_map(|data| list.fields(data)) {
+            list.budget().work(8)?;
             let value = list.text(value).filter(|_| !list.is_null(value)).unwrap_or_default();
             setters.insert(name.into_owned(), value.into_owned());
         }
@@ -132,6 +138,10 @@ fn check_kptfile(list: &ResourceList<'_>, kptfile: NodeId) -> Result<(), String>
     }
 }
 
+/// What a setter, and an entry of one, takes beside its texts.
+const SETTER: usize = 192;
+const ENTRY: usize = 48;
+
 /// The setters that were found, by name: those of lists and the others, which may have the same names.
 #[derive(Debug, Default)]
 struct Setters {
@@ -153,17 +163,26 @@ struct ScalarSetter {
 }
 
 impl Setters {
-    fn declare(&mut self, name: String, value: String) {
-        let document = Document::parse(&value).ok().filter(|document| document.is_sequence(document.root()));
+    fn declare(&mut self, budget: &Budget, name: String, value: String) -> Result<(), String> {
+        budget.memory(SETTER + 4 * value.len())?;
+        let document = Document::parse_within(&value, budget)
+            .ok()
+            .filter(|document| document.is_sequence(document.root()));
         match document {
             Some(list) => {
-                let entries = list.entries(list.root()).map(|entry| list.text_of(entry).replace('\n', ""));
-                self.lists.insert(name, ListSetter { values: entries.collect(), count: 0 });
+                let mut values = Vec::new();
+                for entry in list.entries(list.root()) {
+                    let value = list.text_of(entry).replace('\n', "");
+                    budget.memory(ENTRY + 4 * value.len())?;
+                    values.push(value);
+                }
+                self.lists.insert(name, ListSetter { values, count: 0 });
             }
             None => {
                 self.scalars.insert(name, ScalarSetter { value, kind: STRING, count: 0 });
             }
         }
+        Ok(budget.check()?)
     }
 
     /// A line for each, by name.
@@ -186,8 +205,13 @@ impl Visitor for Setters {
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, _: &str) -> Result<(), String> {
         let Some(pattern) = pattern_text(list, node) else { return Ok(()) };
         let setter = self.lists.entry(Pattern::parse(&pattern).stripped().to_owned()).or_insert_with(|| {
-            let mut values: Vec<String> =
-                list.entries(node).map(|entry| list.text(entry).unwrap_or_default().into_owned()).collect();
+            let text = |entry| {
+                let text = list.text(entry).unwrap_or_default().into_owned();
+                // Whoever goes on will notice if it is too much.
+                let _ = list.budget().memory(ENTRY + 4 * text.len());
+                text
+            };
+            let mut values: Vec<String> = list.entries(node).map(text).collect();
             values.sort_unstable();
             ListSetter { values, count: 0 }
         });
@@ -199,7 +223,9 @@ impl Visitor for Setters {
         let Some(pattern) = pattern_text(list, node) else { return Ok(()) };
         let text = list.text(node).unwrap_or_default();
         let kind = kind(list.tag(node));
+        list.budget().read_text(8 * (pattern.len() + text.len()))?;
         for (name, value) in Pattern::parse(&pattern).values(&text, |_| false) {
+            list.budget().memory(SETTER + 4 * value.len())?;
             let setter = self.scalars.entry(name.to_owned()).or_insert_with(|| ScalarSetter {
                 value: value.to_owned(),
                 kind,

@@ -36,10 +36,15 @@ fn run(list: &mut ResourceList<'_>, _: &FunctionConfig) -> Report {
         } else if local.is_some_and(|local| local.eq_ignore_ascii_case("true")) {
             let name = text_at(list, item, &["metadata", "name"]).unwrap_or_default();
             let path = list.file(item).0.unwrap_or_default();
-            removed.push(Finding {
+            let finding = Finding {
                 file: Some(File { path, index: 0 }).filter(|file| !file.path.is_empty()),
                 ..Finding::new(Severity::Info, format!("Resource name: [{name}]"))
-            });
+            };
+            // Beyond the budget, nobody will read it.
+            if list.afford(&finding).is_err() {
+                break;
+            }
+            removed.push(finding);
             list.remove(item);
         }
     }

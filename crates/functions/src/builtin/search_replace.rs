@@ -1,11 +1,11 @@
 //! Finds values, and puts others in their place.
 
-use krm::{Kind, NodeId, Style};
+use krm::{Budget, Kind, NodeId, Style};
 
 use super::Function;
 use crate::config::FunctionConfig;
 use crate::field_match::FieldMatch;
-use crate::framework::{self, Growth};
+use crate::framework;
 use crate::line_comments::LineComments;
 use crate::list::ResourceList;
 use crate::regexp::Expression;
@@ -57,7 +57,9 @@ const DEEPEST: usize = 400;
 const KEYS: [&str; 6] = ["by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment"];
 
 fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
-    let results = framework::data(config).and_then(Search::new).and_then(|search| search.perform(list));
+    let results = framework::data(config)
+        .and_then(|data| Search::new(data, list.budget()))
+        .and_then(|search| search.perform(list));
     match results {
         Ok(results) if results.is_empty() => {
             let message = "no matches".to_owned();
@@ -80,7 +82,8 @@ struct Search {
     files: Option<Expression>,
     put_value: String,
     put_comment: String,
-    growth: Growth,
+    /// A value is to be put at a path, whatever is there.
+    means_one_field: bool,
     /// The file of what is being walked through.
     file: String,
     comments: LineComments,
@@ -88,7 +91,7 @@ struct Search {
 }
 
 impl Search {
-    fn new(data: Vec<(String, String)>) -> Result<Self, String> {
+    fn new(data: Vec<(String, String)>, budget: &Budget) -> Result<Self, String> {
         let mut given: [String; 6] = Default::default();
         for (key, value) in data {
             let place = KEYS.iter().position(|known| *known == key).and_then(|at| given.get_mut(at));
@@ -101,15 +104,22 @@ impl Search {
         if !value.is_empty() && !expression.is_empty() {
             return Err("only one of [\"by-value\", \"by-value-regex\"] can be provided".to_owned());
         }
+        budget.follow("by-value-regex");
+        let expression =
+            (!expression.is_empty()).then(|| Expression::in_go(&expression, budget)).transpose()?;
+        budget.follow("by-file-path");
+        let files = (!file_path.is_empty()).then(|| glob::compile(&file_path, budget)).transpose()?;
+        budget.follow(if put_value.is_empty() { "by-path" } else { "put-value" });
+        let is_plain = path.split('.').all(|element| !element.is_empty() && !element.contains(['*', '[']));
         Ok(Self {
+            means_one_field: is_plain && value.is_empty() && expression.is_none() && !put_value.is_empty(),
             value,
-            expression: (!expression.is_empty()).then(|| Expression::in_go(&expression)).transpose()?,
-            fields: (!path.is_empty()).then(|| FieldMatch::new(&path)),
+            expression,
+            fields: (!path.is_empty()).then(|| FieldMatch::new(&path, budget)),
             path,
-            files: (!file_path.is_empty()).then(|| glob::compile(&file_path)).transpose()?,
+            files,
             put_value,
             put_comment,
-            growth: Growth::new(),
             file: String::new(),
             comments: LineComments::default(),
             results: Vec::new(),
@@ -119,67 +129,62 @@ impl Search {
     fn perform(mut self, list: &mut ResourceList<'_>) -> Result<Vec<Finding>, String> {
         for item in list.items() {
             self.file = list.file(item).0.unwrap_or_default();
-            if let Some(files) = &mut self.files
+            if let Some(files) = &self.files
                 && !files.is_match(&self.file)?
             {
                 continue;
             }
-            if self.means_one_field() {
+            if self.means_one_field {
                 self.put_at_path(list, item)?;
             } else {
                 walk(&mut self, list, item)?;
             }
         }
-        self.comments.set(list);
+        self.comments.set(list)?;
         Ok(self.results)
     }
 
-    /// Whether a value is to be put at a path, whatever is there.
-    fn means_one_field(&self) -> bool {
-        let is_plain =
-            self.path.split('.').all(|element| !element.is_empty() && !element.contains(['*', '[']));
-        is_plain && self.value.is_empty() && self.expression.is_none() && !self.put_value.is_empty()
-    }
-
     fn put_at_path(&mut self, list: &mut ResourceList<'_>, resource: NodeId) -> Result<(), String> {
+        list.budget().read_text(8 * self.path.len())?;
         let mut keys: Vec<&str> = self.path.split('.').collect();
         let key = keys.pop().unwrap_or_default();
         if keys.len() > DEEPEST {
             return Err(format!("a field cannot be nested more than {DEEPEST} levels deep"));
         }
-        let mapping = list.ensure_path(resource, &keys).map_err(|error| error.to_string())?;
+        let mapping = list.ensure_path(resource, &keys)?;
         let value = match list.get(mapping, key) {
             Some(field) => framework::in_place_of(list, field, &self.put_value),
             None => framework::plain(&self.put_value),
         };
-        self.growth.put(&self.put_value)?;
-        list.set_field(mapping, key, value).map_err(|error| error.to_string())?;
+        list.set_field(mapping, key, value)?;
         let (path, value) = (self.path.clone(), self.put_value.clone());
-        self.report(&path, &value)
+        self.report(list, &path, &value)
     }
 
-    fn report(&mut self, path: &str, value: &str) -> Result<(), String> {
+    fn report(&mut self, list: &ResourceList<'_>, path: &str, value: &str) -> Result<(), String> {
         let is_change = !self.put_value.is_empty() || !self.put_comment.is_empty();
         let done = if is_change { "Mutated field value to" } else { "Matched field value" };
-        self.results.push(self.growth.finding(format!("{done} {}", go::quoted(value)), path, &self.file)?);
+        let message = format!("{done} {}", go::quoted(value));
+        self.results.push(framework::finding(list, message, path, &self.file)?);
         Ok(())
     }
 
-    fn fits(&mut self, text: &str, path: &str) -> Result<bool, String> {
-        let value_fits = match &mut self.expression {
+    fn fits(&self, text: &str, path: &str) -> Result<bool, String> {
+        let value_fits = match &self.expression {
             Some(expression) => expression.is_match(text)?,
             None => !self.value.is_empty() && self.value == text,
         };
-        let Some(fields) = &mut self.fields else { return Ok(value_fits) };
+        let Some(fields) = &self.fields else { return Ok(value_fits) };
         let any_value = self.value.is_empty() && self.expression.is_none();
         Ok((value_fits || any_value) && fields.is_match(path)?)
     }
 
     /// A text with what groups of the expression matched in the place of their numbers.
-    fn filled(&mut self, text: &str, value: &str) -> Result<String, String> {
-        let Some(expression) = &mut self.expression else { return Ok(text.to_owned()) };
+    fn filled(&self, budget: &Budget, text: &str, value: &str) -> Result<String, String> {
+        let Some(expression) = &self.expression else { return Ok(text.to_owned()) };
         let Some(groups) = expression.captures(value)? else { return Ok(text.to_owned()) };
         let mut filled = String::new();
+        let mut counted = 0;
         let mut rest = text;
         while let Some((literal, after)) = rest.split_once("${") {
             filled.push_str(literal);
@@ -198,7 +203,10 @@ impl Search {
                     rest = after;
                 }
             }
-            framework::check_length(filled.len())?;
+            // Each part may be long, and many are nothing at all.
+            budget.work(4)?;
+            budget.memory(filled.len().saturating_sub(counted))?;
+            counted = counted.max(filled.len());
         }
         filled.push_str(rest);
         Ok(filled)
@@ -211,17 +219,18 @@ impl Visitor for Search {
     }
 
     fn sequence(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
-        let Some(fields) = self.fields.as_mut().filter(|_| !self.put_comment.is_empty()) else {
+        let Some(fields) = self.fields.as_ref().filter(|_| !self.put_comment.is_empty()) else {
             return Ok(());
         };
         if list.is_empty(node) || !fields.is_match(path)? {
             return Ok(());
         }
         let comment = self.put_comment.clone();
-        self.growth.put(&comment)?;
         let path = format!("{} # {comment}", self.path);
         self.comments.add(list, node, comment)?;
-        self.report(&path, &in_brackets(list, node))
+        let shown = in_brackets(list, node);
+        list.budget().check()?;
+        self.report(list, &path, &shown)
     }
 
     fn scalar(&mut self, list: &mut ResourceList<'_>, node: NodeId, path: &str) -> Result<(), String> {
@@ -231,21 +240,19 @@ impl Visitor for Search {
         }
         let mut comment = list.line_comment(node).map(Into::into);
         if !self.put_comment.is_empty() {
-            let new = self.filled(&self.put_comment.clone(), &old)?;
-            self.growth.put(&new)?;
+            let new = self.filled(list.budget(), &self.put_comment, &old)?;
             comment = Some(if new.starts_with('#') { new.clone() } else { format!("# {new}") });
             self.comments.add(list, node, new)?;
         }
         if !self.put_value.is_empty() {
-            let new = self.filled(&self.put_value.clone(), &old)?;
-            self.growth.put(&new)?;
+            let new = self.filled(list.budget(), &self.put_value, &old)?;
             let new = framework::in_place_of(list, node, &new);
-            list.set(node, new);
+            list.set(node, new)?;
         }
         if !self.file.is_empty() {
             let written = written(list, node);
             let comment = comment.map(|comment: String| format!(" {comment}")).unwrap_or_default();
-            self.report(path, &(written + &comment))?;
+            self.report(list, path, &(written + &comment))?;
         }
         Ok(())
     }
@@ -262,6 +269,8 @@ fn written(list: &ResourceList<'_>, node: NodeId) -> String {
 /// A value as it is written in brackets on one line.
 fn in_brackets(list: &ResourceList<'_>, node: NodeId) -> String {
     let of_all = |open: &str, close: &str| {
+        // It is put together anew for each collection around it.
+        let _ = list.budget().memory(list.len(node) * 48);
         let parts: Vec<String> = list
             .children(node)
             .map(|child| match list.key(child) {

@@ -1,6 +1,6 @@
 //! Sets annotations.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use krm::{Kind, NodeId, Tag, Value};
 
@@ -44,10 +44,15 @@ additionalAnnotationFields:
 struct Wanted {
     annotations: BTreeMap<String, String>,
     fields: Vec<FieldSpec>,
+    /// The field of the configuration that says most about the work.
+    followed: &'static str,
 }
 
-/// What was set, by file, place in it and field.
-type Places = BTreeMap<(String, i64, String), BTreeMap<String, String>>;
+/// What it takes to remember where annotations were set.
+const PLACE: usize = 128;
+
+/// Where annotations were set: file, place in it and field.
+type Places = BTreeSet<(String, i64, String)>;
 
 fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
     let wanted = match read(config) {
@@ -69,33 +74,42 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
     if places.is_empty() {
         report.add(Finding { message: "no annotations applied".to_owned(), ..Finding::default() });
     }
-    for ((path, index, field), annotations) in places {
-        report.add(Finding {
-            message: format!("set annotations: {}", json::strings(&annotations)),
+    let message = format!("set annotations: {}", json::strings(&wanted.annotations));
+    for (path, index, field) in places {
+        let finding = Finding {
+            message: message.clone(),
             field: Some(Field { path: field, ..Field::default() }),
             file: Some(File { path, index }),
             ..Finding::default()
-        });
+        };
+        // Beyond the budget, nobody will read it.
+        if list.afford(&finding).is_err() {
+            break;
+        }
+        report.add(finding);
     }
     report
 }
 
 fn read(config: &FunctionConfig) -> Result<Wanted, String> {
-    let (annotations, mut fields) = match (config.api_version(), config.kind()) {
+    let (annotations, mut fields, mut followed) = match (config.api_version(), config.kind()) {
         ("v1", "ConfigMap") => {
             let data = config.texts(&["data"]).ok_or("all values of `data` must be texts")?;
-            (data.into_iter().collect::<BTreeMap<_, _>>(), Vec::new())
+            (data.into_iter().collect::<BTreeMap<_, _>>(), Vec::new(), "data")
         }
         ("fn.kpt.dev/v1alpha1", "SetAnnotations" | "SetAnnotationConfig") => {
-            (annotations(config)?, additional_fields(config)?)
+            (annotations(config)?, additional_fields(config)?, "annotations")
         }
         _ => return Err("`functionConfig` must be a `ConfigMap` or `SetAnnotations`".to_owned()),
     };
     if annotations.is_empty() {
         return Err("input annotation list cannot be empty".to_owned());
     }
+    if !fields.is_empty() {
+        followed = "additionalAnnotationFields";
+    }
     fields.extend(default_fields());
-    Ok(Wanted { annotations, fields })
+    Ok(Wanted { annotations, fields, followed })
 }
 
 fn annotations(config: &FunctionConfig) -> Result<BTreeMap<String, String>, String> {
@@ -143,7 +157,7 @@ fn default_fields() -> impl Iterator<Item = FieldSpec> {
         ("batch", "", "CronJob", "spec/jobTemplate/spec/template/metadata/annotations"),
     ]
     .into_iter()
-    .map(|(group, version, kind, path)| FieldSpec::created(group, version, kind, path))
+    .map(|(group, version, kind, path)| FieldSpec::new(group, version, kind, path, true))
 }
 
 /// Refuses resources that have no kind or name, or that are there twice.
@@ -177,14 +191,20 @@ fn set(
     let resource = list.resource(item);
     let (file, index) = list.file(item);
     let (file, index) = (file.unwrap_or_default(), index.unwrap_or_default());
-    for spec in wanted.fields.iter().filter(|spec| spec.matches(&resource)) {
+    list.budget().follow(wanted.followed);
+    for spec in &wanted.fields {
+        list.budget().work(1)?;
+        if !spec.matches(&resource) {
+            continue;
+        }
         for Found { node, path } in spec.find(list, item, Kind::Mapping)? {
             for (key, value) in &wanted.annotations {
                 list.set_field(node, key, &**value).map_err(|error| {
                     format!("considering field '{}' of object {}: {error}", spec.path, identifier(&resource))
                 })?;
             }
-            places.entry((file.clone(), index, path)).or_default().extend(wanted.annotations.clone());
+            list.budget().memory(PLACE + file.len() + path.len())?;
+            places.insert((file.clone(), index, path));
         }
     }
     Ok(())

@@ -1,14 +1,13 @@
 //! Sets images.
 
-use krm::{Kind, NodeId, Tag, Value};
+use krm::{Budget, Kind, NodeId, Tag, Value};
 
 use super::Function;
 use crate::config::FunctionConfig;
 use crate::field_spec::{FieldSpec, Found, identifier};
-use crate::framework::Growth;
 use crate::list::{Resource, ResourceList};
 use crate::regexp::Expression;
-use crate::report::Report;
+use crate::report::{Finding, Report, Severity};
 
 pub(super) const FUNCTION: Function = Function {
     name: "set-image",
@@ -55,9 +54,6 @@ additionalImageFields:
     body: run,
 };
 
-/// In how many places images may be looked for, of all resources together.
-const MOST: usize = 1 << 22;
-
 /// Which image is meant and what becomes of it. What is empty was not given.
 #[derive(Debug, Default)]
 struct Image {
@@ -94,31 +90,20 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
     for key in &wanted.unknown {
         report.error(format!("ConfigMap has wrong field name {key}"));
     }
-    if wanted.fields.len().saturating_mul(list.items().len()) > MOST {
-        report.error(
-            "additionalImageFields: there are too many for so many resources; name fewer, with their kinds",
-        );
-    }
-    let expression = wanted.image.expression().map_err(|cause| format!("invalid FunctionConfig: {cause}"));
+    list.budget().follow("image");
+    let expression =
+        wanted.image.expression(list.budget()).map_err(|cause| format!("invalid FunctionConfig: {cause}"));
     let mut count = 0;
     match expression {
         Err(message) => report.error(message),
         Ok(_) if report.has_errors() => {}
         Ok(expression) => {
-            let mut setter = Setter {
-                list,
-                image: &wanted.image,
-                expression,
-                growth: Growth::new(),
-                count: 0,
-                errors: Vec::new(),
-            };
+            let mut setter = Setter { list, image: &wanted.image, expression, count: 0, errors: Vec::new() };
             setter.set(&default_fields());
+            setter.list.budget().follow("additionalImageFields");
             setter.set(&wanted.fields);
             count = setter.count;
-            for message in setter.errors {
-                report.error(message);
-            }
+            report.results.extend(setter.errors);
         }
     }
     report.info(format!("summary: updated a total of {count} image(s)"));
@@ -143,6 +128,10 @@ fn read(config: &FunctionConfig) -> Result<Wanted, String> {
             wanted.fields = fields
                 .map_or(Ok(Vec::new()), FieldSpec::list_from)
                 .map_err(|cause| unreadable(format!("additionalImageFields: {cause}")))?;
+            for field in &mut wanted.fields {
+                // A field that is missing has no image of any name.
+                field.create = false;
+            }
         }
         (group, kind) => {
             let dot = if group.is_empty() { "" } else { "." };
@@ -187,10 +176,7 @@ fn is_null(value: &Value) -> bool {
 
 /// Where Kubernetes' own kinds have images.
 fn default_fields() -> Vec<FieldSpec> {
-    let field = |group: &str, kind: &str, path: String| {
-        let [group, version, kind] = [group, "v1", kind].map(str::to_owned);
-        FieldSpec { group, version, kind, path, create: false }
-    };
+    let field = |group: &str, kind: &str, path: String| FieldSpec::new(group, "v1", kind, &path, false);
     let mut fields = Vec::new();
     for containers in ["containers", "initContainers"] {
         fields.push(field("", "Pod", format!("spec/{containers}[]/image")));
@@ -215,7 +201,7 @@ impl Image {
     }
 
     /// Matches the images that are meant.
-    fn expression(&self) -> Result<Expression, String> {
+    fn expression(&self, budget: &Budget) -> Result<Expression, String> {
         if self.name.is_empty() {
             return Err("must specify `name`".to_owned());
         }
@@ -223,8 +209,8 @@ impl Image {
             return Err("must specify one of `newName`, `newTag`, or `digest`".to_owned());
         }
         // Some tools have patterns in braces in the place of tags.
-        Expression::in_go(&format!("^{}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$", self.name))
-            .map_err(|cause| format!("`name`: {cause}"))
+        let images = format!("^{}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$", self.name);
+        Expression::in_go(&images, budget).map_err(|cause| format!("`name`: {cause}"))
     }
 
     /// What becomes of an image.
@@ -264,10 +250,9 @@ struct Setter<'l, 'a> {
     list: &'l mut ResourceList<'a>,
     image: &'l Image,
     expression: Expression,
-    growth: Growth,
     /// Fields that have the image, changed or not: so the catalog's function counts them.
     count: usize,
-    errors: Vec<String>,
+    errors: Vec<Finding>,
 }
 
 impl Setter<'_, '_> {
@@ -279,16 +264,28 @@ impl Setter<'_, '_> {
             if resource.kind == "CustomResourceDefinition" {
                 continue;
             }
-            let mut fields = fields.iter().filter(|field| field.matches(&resource));
-            if let Err(message) = fields.try_for_each(|field| self.set_field(item, &resource, field)) {
-                self.errors.push(message);
+            if let Err(message) = self.set_fields(item, &resource, fields) {
+                let finding = Finding::new(Severity::Error, message);
+                // Beyond the budget, nobody will read it.
+                if self.list.afford(&finding).is_err() {
+                    return;
+                }
+                self.errors.push(finding);
             }
         }
     }
 
+    fn set_fields(&mut self, item: NodeId, resource: &Resource, fields: &[FieldSpec]) -> Result<(), String> {
+        for field in fields {
+            self.list.budget().work(1)?;
+            if field.matches(resource) {
+                self.set_field(item, resource, field)?;
+            }
+        }
+        Ok(())
+    }
+
     fn set_field(&mut self, item: NodeId, resource: &Resource, field: &FieldSpec) -> Result<(), String> {
-        // A field that is missing has no image of any name.
-        let field = FieldSpec { create: false, ..field.clone() };
         for Found { node, .. } in field.find(self.list, item, Kind::Scalar)? {
             self.list.expect(node, Kind::Scalar).map_err(|error| {
                 format!("considering field '{}' of object {}: {error}", field.path, identifier(resource))
@@ -298,8 +295,7 @@ impl Setter<'_, '_> {
                 continue;
             }
             let new = self.image.replace(&image);
-            self.growth.put(&new)?;
-            self.list.set(node, new);
+            self.list.set(node, new)?;
             self.count += 1;
         }
         Ok(())

@@ -7,7 +7,7 @@ use krm::{Kind, NodeId, Tag};
 use super::Function;
 use crate::config::FunctionConfig;
 use crate::list::{Resource, ResourceList};
-use crate::report::Report;
+use crate::report::{Finding, Report, Severity};
 
 pub(super) const FUNCTION: Function = Function {
     name: "set-labels",
@@ -64,10 +64,17 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
         report.warning("no `labels` arguments are given in FunctionConfig");
         return report;
     }
+    let field = if config.kind() == "ConfigMap" { "data" } else { "labels" };
     let mut setter = Setter { list, labels: &labels, count: 0 };
+    setter.list.budget().follow(field);
     for item in items {
         if let Err(message) = setter.resource(item) {
-            report.error(message);
+            let finding = Finding::new(Severity::Error, message);
+            // Beyond the budget, nobody will read it.
+            if setter.list.afford(&finding).is_err() {
+                break;
+            }
+            report.add(finding);
         }
     }
     report.info(format!("set {} labels in total", setter.count));
@@ -170,39 +177,60 @@ impl Setter<'_, '_> {
     /// Sets the labels in the mapping at the end of a path; those that are not there, only if they are to be
     /// created.
     fn set(&mut self, resource: &Resource, node: NodeId, path: &[&str], create: bool) -> Result<(), String> {
-        let odd = |path: &[&str]| {
+        let odd = |key: &str| {
             format!(
-                "Resource(apiVersion={}, kind={}) has unmatched field type \"string\" in fieldpath .{}",
+                "Resource(apiVersion={}, kind={}) has unmatched field type \"string\" in fieldpath .{}.{key}",
                 resource.api_version,
                 resource.kind,
                 path.join(".")
             )
         };
-        for (key, value) in self.labels {
-            let mut label_path = path.to_vec();
-            label_path.push(key);
-            let mut mapping = Some(node);
-            for field in path {
-                mapping = mapping.and_then(|mapping| self.list.get(mapping, field));
-                if mapping.is_some_and(|found| !self.list.is_null(found) && !self.list.is_mapping(found)) {
-                    return Err(odd(&label_path));
-                }
+        let Some(first) = self.labels.keys().next() else { return Ok(()) };
+        let mut mapping = Some(node);
+        for field in path {
+            mapping = mapping.and_then(|mapping| self.list.get(mapping, field));
+            if mapping.is_some_and(|found| !self.list.is_null(found) && !self.list.is_mapping(found)) {
+                return Err(odd(first));
             }
-            let label = mapping.and_then(|mapping| self.list.get(mapping, key));
-            match label {
-                Some(label) if self.list.tag(label) != Some(Tag::String) => return Err(odd(&label_path)),
-                Some(label) => self.list.set(label, &**value),
-                None if create && self.list.kind(node) == Kind::Mapping => {
-                    let set = self
-                        .list
-                        .ensure_path(node, path)
-                        .and_then(|labels| self.list.set_field(labels, key, &**value));
-                    set.map_err(|error| error.to_string())?;
+        }
+        if !create {
+            return self.change(mapping, odd);
+        }
+        if self.list.kind(node) == Kind::Mapping && mapping.is_none_or(|found| self.list.is_null(found)) {
+            mapping = Some(self.list.ensure_path(node, path)?);
+        }
+        for (key, value) in self.labels {
+            match mapping.and_then(|mapping| self.list.get(mapping, key)) {
+                Some(label) if self.list.tag(label) != Some(Tag::String) => return Err(odd(key)),
+                Some(label) => self.list.set(label, &**value)?,
+                None => {
+                    if let Some(mapping) = mapping {
+                        self.list.set_field(mapping, key, &**value)?;
+                    }
                 }
-                None => {}
             }
             self.count += 1;
         }
+        Ok(())
+    }
+
+    /// Changes those labels that are there, which may be far fewer than are to be set.
+    fn change(&mut self, mapping: Option<NodeId>, odd: impl Fn(&str) -> String) -> Result<(), String> {
+        let present: BTreeMap<String, NodeId> = mapping
+            .into_iter()
+            .flat_map(|mapping| self.list.fields(mapping))
+            .filter(|(key, _)| self.labels.contains_key(&**key))
+            .map(|(key, label)| (key.into_owned(), label))
+            .collect();
+        for (key, label) in present {
+            if self.list.tag(label) != Some(Tag::String) {
+                return Err(odd(&key));
+            }
+            if let Some(value) = self.labels.get(&key) {
+                self.list.set(label, &**value)?;
+            }
+        }
+        self.count += self.labels.len();
         Ok(())
     }
 }

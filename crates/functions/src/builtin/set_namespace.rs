@@ -101,6 +101,7 @@ fn run(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Report {
             return report.fail();
         }
     };
+    list.budget().follow("namespace");
     let items: Vec<Item> = list.items_for_cluster().into_iter().map(|node| Item::new(list, node)).collect();
     let known: HashSet<String> = items.iter().filter_map(Item::dependency).collect();
     let mut change = Change { wanted: &wanted, old: BTreeSet::new(), count: 0, report: Report::new() };
@@ -210,7 +211,7 @@ impl Change<'_> {
     ) {
         let current = list.string_at(mapping, &[key]).unwrap_or_default().into_owned();
         if let Some(namespace) = self.namespace(&current, origin, of) {
-            // It is a mapping.
+            // It is a mapping; whether the budget was exceeded is seen in the end.
             let _ = list.set_field(mapping, key, namespace);
         }
     }
@@ -307,7 +308,8 @@ fn update_dependencies(
         old.insert(namespace.to_owned());
         count += 1;
         let new = format!("{group}/namespaces/{}/{kind}/{name}", wanted.namespace);
-        list.set(annotation, new);
+        // Whether the budget was exceeded is seen in the end.
+        let _ = list.set(annotation, new);
     }
     (old, count)
 }

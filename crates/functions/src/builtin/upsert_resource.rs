@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use krm::{Kind, NodeId, Value};
 
 use super::Function;
-use crate::adopt::{Copies, copy_comments};
+use crate::adopt::copy_comments;
 use crate::config::FunctionConfig;
 use crate::identity::{identity, text, text_at};
 use crate::list::ResourceList;
@@ -74,8 +74,8 @@ fn upsert(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Result<(), St
             present.entry(key).or_default().push(item);
         }
     }
+    list.budget().follow("items");
     let style = PathStyle::of(list);
-    let mut copies = Copies::new();
     for resource in resources {
         list.expect(resource, Kind::Mapping).map_err(|error| error.to_string())?;
         let same = present.entry(key(list, resource)?).or_default();
@@ -85,12 +85,12 @@ fn upsert(list: &mut ResourceList<'_>, config: &FunctionConfig) -> Result<(), St
             if target.is_none()
                 || target == annotation(list, item, PATHS[0]).or_else(|| annotation(list, item, PATHS[1]))
             {
-                replace(list, item, resource, &mut copies)?;
+                replace(list, item, resource)?;
                 found = true;
             }
         }
         if !found {
-            same.push(add(list, resource, target, style, &mut copies)?);
+            same.push(add(list, resource, target, style)?);
         }
     }
     Ok(())
@@ -117,16 +117,15 @@ fn annotation(list: &ResourceList<'_>, item: NodeId, key: &str) -> Option<String
 }
 
 /// Makes a resource what another is, but leaves it where it is.
-fn replace(list: &mut ResourceList<'_>, item: NodeId, by: NodeId, copies: &mut Copies) -> Result<(), String> {
+fn replace(list: &mut ResourceList<'_>, item: NodeId, by: NodeId) -> Result<(), String> {
     let mut annotations = own_annotations(list, by)?;
     for key in PATHS.into_iter().chain(INDEXES) {
         annotations.extend(annotation(list, item, key).map(|value| (key.to_owned(), value)));
     }
     let mut value = list.value(by);
     set_annotations(&mut value, annotations);
-    copies.set(list, item, value)?;
-    copy_comments(list, item, by);
-    Ok(())
+    list.set(item, value)?;
+    Ok(copy_comments(list, item, by)?)
 }
 
 /// The annotations of a resource but for those that say where it is and what is to be done with it.
@@ -168,7 +167,6 @@ fn add(
     resource: NodeId,
     target: Option<String>,
     style: PathStyle,
-    copies: &mut Copies,
 ) -> Result<NodeId, String> {
     let mut annotations = own_annotations(list, resource)?;
     if let Some(path) = target {
@@ -176,9 +174,8 @@ fn add(
     }
     let mut value = list.value(resource);
     set_annotations(&mut value, annotations);
-    copies.count(&value, 2)?;
-    let item = list.add_item_copy(resource).map_err(|error| error.to_string())?;
-    list.set(item, value);
+    let item = list.add_item_copy(resource)?;
+    list.set(item, value)?;
     Ok(item)
 }
 

@@ -61,7 +61,7 @@ impl Package {
                     Document::parse("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: function-input\n")
                         .unwrap();
                 config.set_field(config.root(), "data", data.clone()).unwrap();
-                Some(config.to_text())
+                Some(config.to_text().unwrap())
             }
             (None, None) => None,
         };
@@ -94,7 +94,7 @@ impl Package {
                     document.set_field(annotations, PATH, &**path).unwrap();
                     document.set_field(annotations, INDEX, index.to_string()).unwrap();
                     text.push('-');
-                    text.push_str(&indented(&document.to_text(), " "));
+                    text.push_str(&indented(&document.to_text().unwrap(), " "));
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Package {
             let path = path.unwrap_or_else(|| "new.yaml".to_owned());
             let documents = files.entry(path).or_default();
             let index = index.map_or(documents.len(), |index| index.parse().unwrap());
-            documents.insert(index, document.to_text());
+            documents.insert(index, document.to_text().unwrap());
         }
         self.files = files
             .into_iter()

@@ -72,7 +72,8 @@ fn set(from: &str, to: &str, options: &str, before: &str, after: &str) {
 
 fn problem(config: &str) -> String {
     let found = failure(NAME, config, &[SOURCE, TARGET]);
-    found.strip_suffix("\nfailed to evaluate function: error: function failure\n").unwrap().to_owned()
+    let end = "\nfailed to evaluate function: error: function failure\n";
+    found.strip_suffix(end).unwrap_or(&found).to_owned()
 }
 
 #[test]
@@ -471,7 +472,7 @@ fn copies_of_copies_do_not_grow_without_bound() {
         );
     }
     let found = problem(&config(&replacements));
-    assert!(found.contains("MiB would be copied") || found.contains("levels deep"), "{found}");
+    assert!(found.contains("because of `replacements`"), "{found}");
     // A text that is put before itself.
     let doubling = "- source: {kind: ConfigMap, fieldPath: data.text}
   targets:
@@ -481,17 +482,14 @@ fn copies_of_copies_do_not_grow_without_bound() {
 "
     .repeat(60);
     let found = problem(&config(&doubling));
-    assert_eq!(found, "more than 64 MiB would be copied; use smaller values or fewer places");
+    assert!(found.contains("bytes of output, because of `replacements`"), "{found}");
 }
 
 #[test]
 fn too_many_comparisons_are_refused() {
     let config = config(&"- sourceValue: x\n  targets:\n  - select: {kind: A}\n".repeat(10_000));
     let found = failure(NAME, &config, &vec!["kind: B"; 10_000]);
-    assert!(
-        found.starts_with("20000 sources and targets are too many to look for in 10000 resources\n"),
-        "{found}"
-    );
+    assert!(found.contains("steps of work"), "{found}");
 }
 
 #[test]

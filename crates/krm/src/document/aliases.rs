@@ -7,24 +7,37 @@ use super::build::index;
 use super::node::{NONE, Node};
 use super::parse::Extras;
 use super::unreadable::Unreadable;
+use crate::budget::Budget;
 
-/// How many values all aliases of a document may stand for.
-pub(super) const MAXIMUM_COPIES: usize = 100_000;
+/// How many aliases a document may have.
+pub(super) const MAXIMUM_ALIASES: usize = 100_000;
+
+/// How many values all aliases of a document may stand for, besides one for each four bytes of its text.
+const COPIES: usize = 20_000;
 
 /// Gives every alias its copy.
-pub(super) fn expand(text: &str, nodes: &mut Vec<Node>, extras: &mut Extras) -> Result<(), Unreadable> {
+pub(super) fn expand(
+    text: &str,
+    nodes: &mut Vec<Node>,
+    extras: &mut Extras,
+    budget: &Budget,
+) -> Result<(), Unreadable> {
     let mut aliases: Vec<(u32, u32)> =
         extras.aliases.iter().map(|(&alias, &target)| (alias, target)).collect();
     // In the order of the text, so that what an alias stands for is complete.
     aliases.sort_unstable();
-    let limit = nodes.len() + MAXIMUM_COPIES;
+    let copies = COPIES + text.len() / 4;
+    let limit = nodes.len() + copies;
     for (alias, target) in aliases {
         let start = nodes.get(alias as usize).map_or(0, |node| node.start);
+        let before_copy = nodes.len();
         let complete = copy_content(nodes, extras, target, alias, limit);
+        budget.memory((nodes.len() - before_copy) * size_of::<Node>())?;
+        budget.work(1 + nodes.len() - before_copy)?;
         if complete.is_none() {
             let before = text.get(..start as usize).unwrap_or_default();
             let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
-            return Err(Unreadable::TooManyAliases { limit: MAXIMUM_COPIES, line });
+            return Err(Unreadable::TooManyAliases { limit: copies, line });
         }
     }
     Ok(())
@@ -52,6 +65,10 @@ pub(super) fn copy_content(
                 return None;
             }
             let copy = index(nodes.len());
+            if nodes.len() == nodes.capacity() {
+                // Few more at a time: while they are moved, the old room is still there.
+                nodes.reserve_exact(nodes.len() / 8 + 64);
+            }
             nodes.push(Node { parent: to, first: NONE, next: NONE, ..original });
             if last == NONE {
                 nodes.get_mut(to as usize)?.first = copy;

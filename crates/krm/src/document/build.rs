@@ -5,10 +5,14 @@ use std::collections::HashSet;
 use super::decode;
 use super::node::{Kind, NONE, Node, Style, flag};
 use super::unreadable::Unreadable;
+use crate::budget::{Budget, OverBudget};
 use crate::quick::Sink;
 
 /// Mappings up to this size have their keys compared one by one.
 const FEW_FIELDS: usize = 12;
+
+/// What it takes to remember one key in order to find it again.
+const SEEN: usize = 48;
 
 /// Nested collections; real manifests have less than 100. Whoever walks a document may use recursion.
 pub(super) const MAXIMUM_NESTING: usize = 500;
@@ -24,15 +28,18 @@ pub(super) struct Builder<'a> {
     text: &'a str,
     pub(super) nodes: Vec<Node>,
     open: Vec<Open>,
+    budget: Budget,
     /// Why a sink's answer was `None`, where that is more than "too unusual".
     pub(super) problem: Option<Unreadable>,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str, budget: &Budget) -> Result<Self, OverBudget> {
         // Most lines hold one node, some two; too many is better than moving all of them.
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
-        let mut nodes = Vec::with_capacity(lines + lines / 4 + 8);
+        let capacity = lines + lines / 4 + 8;
+        budget.memory(capacity * size_of::<Node>())?;
+        let mut nodes = Vec::with_capacity(capacity);
         nodes.push(Node {
             key: 0,
             key_length: 0,
@@ -45,7 +52,7 @@ impl<'a> Builder<'a> {
             kind: Kind::Scalar,
             style: Style::Plain,
         });
-        Self { text, nodes, open: Vec::new(), problem: None }
+        Ok(Self { text, nodes, open: Vec::new(), budget: budget.clone(), problem: None })
     }
 
     /// The node that the next value belongs to.
@@ -59,6 +66,9 @@ impl<'a> Builder<'a> {
 
     /// Adds a node without a value to the innermost collection.
     pub(super) fn child(&mut self, key: usize, key_length: u16, value: usize) -> Option<()> {
+        if self.nodes.len() == self.nodes.capacity() {
+            self.grow()?;
+        }
         let new = index(self.nodes.len());
         let open = self.open.last_mut()?;
         if open.last == NONE {
@@ -83,6 +93,17 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
+    /// Makes room for more nodes: for few more at a time, since both the old and the new room are needed while
+    /// they are moved.
+    fn grow(&mut self) -> Option<()> {
+        let more = self.nodes.capacity() / 4 + 8;
+        if let Err(over) = self.budget.memory(more * size_of::<Node>()) {
+            return self.refuse(over.into());
+        }
+        self.nodes.reserve_exact(more);
+        Some(())
+    }
+
     fn refuse(&mut self, problem: Unreadable) -> Option<()> {
         self.problem = Some(problem);
         None
@@ -103,6 +124,9 @@ impl<'a> Builder<'a> {
         let twice = if children <= FEW_FIELDS {
             siblings(first).find(|node| siblings(node.next).any(|other| same_key(text, node, other)))
         } else {
+            if let Err(over) = self.budget.memory(children * SEEN) {
+                return self.refuse(over.into());
+            }
             let mut seen = HashSet::with_capacity(children);
             siblings(first).find(|node| !seen.insert(decode::key(text, node)))
         };

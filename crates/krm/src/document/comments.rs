@@ -7,6 +7,10 @@ use super::Document;
 use super::build::index;
 use super::decode::Header;
 use super::node::{Kind, NONE, Node, NodeId, Style, flag};
+use crate::budget::OverBudget;
+
+/// What a new comment takes beside its text.
+const COMMENT: usize = 224;
 
 /// The comments of a node that are not those in the text. An empty one: there is none.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +54,11 @@ impl Document<'_> {
         if written && self.before_line_comment(id).is_none() {
             return;
         }
-        self.comments.entry(id.0).or_default().line = Some(comment.unwrap_or_default());
-        self.commented(id);
+        let comment = comment.unwrap_or_default();
+        if self.afford_comment(&comment).is_ok() {
+            self.comments.entry(id.0).or_default().line = Some(comment);
+            self.commented(id);
+        }
     }
 
     /// Sets or removes the comment in the lines above a field or entry. A missing `#` is added to each line. In a
@@ -61,8 +68,17 @@ impl Document<'_> {
         if self.head_comment(id) == comment || !self.has_place_for_comments(id) {
             return;
         }
-        self.comments.entry(id.0).or_default().head = Some(comment.unwrap_or_default());
-        self.commented(id);
+        let comment = comment.unwrap_or_default();
+        if self.afford_comment(&comment).is_ok() {
+            self.comments.entry(id.0).or_default().head = Some(comment);
+            self.commented(id);
+        }
+    }
+
+    /// Counts what a new comment takes.
+    fn afford_comment(&self, comment: &str) -> Result<(), OverBudget> {
+        self.budget.memory(COMMENT + 4 * comment.len())?;
+        self.budget.write(1 + comment.len())
     }
 
     fn has_place_for_comments(&self, id: NodeId) -> bool {
@@ -164,7 +180,7 @@ impl Document<'_> {
         let column = self.entry_start(id) - start;
         let limit = self.end_before(id);
         let mut first = start;
-        while first > limit {
+        while first > limit && self.budget.step(1) {
             let above = self.line_start(first - 1);
             if above < limit || self.comment_column(above) != Some(column) {
                 break;

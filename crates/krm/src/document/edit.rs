@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use super::Document;
 use super::aliases::copy_content;
-use super::build::index;
+use super::build::{MAXIMUM_NESTING, index};
 use super::node::{Kind, NONE, Node, NodeId, Style, flag};
 use super::value::Value;
+use crate::budget::{Exceeded, OverBudget};
 use crate::tag::Tag;
 
 /// What a node has that is not in the text.
@@ -17,6 +18,37 @@ pub(super) struct Fresh {
     pub(super) scalar: Option<(String, Tag)>,
     /// What the node is in the text, where its content is another one.
     pub(super) was: Option<(Kind, Style)>,
+}
+
+impl Fresh {
+    /// How long its texts are.
+    fn texts(&self) -> usize {
+        self.key.as_deref().map_or(0, str::len) + self.scalar.as_ref().map_or(0, |(text, _)| text.len())
+    }
+}
+
+/// What a new node takes beside its texts, with what is kept to find it and to write it.
+const NEW_NODE: usize = 192;
+/// How often the texts of a new node are there at the same time: as they are, as they are written, in the output.
+const TEXTS: usize = 4;
+/// What at least stands around a new value in the output.
+const AROUND: usize = 4;
+
+/// Why a document was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// A value is not of the kind that is needed.
+    #[error(transparent)]
+    WrongKind(#[from] WrongKind),
+    /// It would take more than a call may.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
+}
+
+impl From<EditError> for String {
+    fn from(error: EditError) -> Self {
+        error.to_string()
+    }
 }
 
 /// A value is not of the kind that an edit needs.
@@ -45,23 +77,24 @@ impl Kind {
 impl Document<'_> {
     /// Makes the value what is given. Whatever of it is the same already stays as it is written; a changed
     /// scalar keeps its style and its comment as far as the new text allows.
-    pub fn set(&mut self, node: NodeId, value: impl Into<Value>) {
-        self.set_value(node, value.into());
+    pub fn set(&mut self, node: NodeId, value: impl Into<Value>) -> Result<(), OverBudget> {
+        self.set_value(node, value.into())
     }
 
-    fn set_value(&mut self, node: NodeId, value: Value) {
+    fn set_value(&mut self, node: NodeId, value: Value) -> Result<(), OverBudget> {
         match (self.kind(node), value) {
             (Kind::Mapping, Value::Mapping(fields)) => self.set_fields(node, fields),
             (Kind::Sequence, Value::Sequence(entries)) => self.set_entries(node, entries),
-            (Kind::Scalar, value) if self.is_value(node, &value) => {}
+            (Kind::Scalar, value) if self.is_value(node, &value) => self.budget.check(),
             (_, value) => {
+                self.afford(&value)?;
                 self.discard_content(node);
-                self.fill(node, value);
+                self.fill(node, value)
             }
         }
     }
 
-    fn set_fields(&mut self, mapping: NodeId, fields: Vec<(String, Value)>) {
+    fn set_fields(&mut self, mapping: NodeId, fields: Vec<(String, Value)>) -> Result<(), OverBudget> {
         let wanted: HashSet<&str> = fields.iter().map(|(key, _)| &**key).collect();
         let unwanted: Vec<NodeId> = self
             .fields(mapping)
@@ -73,24 +106,25 @@ impl Document<'_> {
         }
         for (key, value) in fields {
             match self.get(mapping, &key) {
-                Some(child) => self.set_value(child, value),
+                Some(child) => self.set_value(child, value)?,
                 None => {
-                    self.add_field(mapping, key, value);
+                    self.add_field(mapping, key, value)?;
                 }
             }
         }
+        self.budget.check()
     }
 
     /// Entries that stay the same at the beginning and at the end are left alone; those between are set one
     /// by one.
-    fn set_entries(&mut self, sequence: NodeId, entries: Vec<Value>) {
+    fn set_entries(&mut self, sequence: NodeId, entries: Vec<Value>) -> Result<(), OverBudget> {
         let present: Vec<NodeId> = self.children(sequence).collect();
         if present.len() == entries.len() {
             // Comparing them first, on each level of nested lists, would take long.
             for (node, value) in present.into_iter().zip(entries) {
-                self.set_value(node, value);
+                self.set_value(node, value)?;
             }
-            return;
+            return self.budget.check();
         }
         let same = |document: &Self, (node, value): (&NodeId, &Value)| document.is_value(*node, value);
         let before = present.iter().zip(&entries).take_while(|&pair| same(self, pair)).count();
@@ -109,15 +143,16 @@ impl Document<'_> {
         for value in entries.into_iter().skip(before).take(count) {
             last = Some(match old.next() {
                 Some(node) => {
-                    self.set_value(node, value);
+                    self.set_value(node, value)?;
                     node
                 }
-                None => self.add(sequence, last, None, value),
+                None => self.add(sequence, last, None, value)?,
             });
         }
         for node in old {
             self.remove(node);
         }
+        self.budget.check()
     }
 
     /// Whether the value is what is given.
@@ -149,20 +184,21 @@ impl Document<'_> {
         mapping: NodeId,
         key: &str,
         value: impl Into<Value>,
-    ) -> Result<NodeId, WrongKind> {
+    ) -> Result<NodeId, EditError> {
+        self.budget.work(4)?;
         self.make_mapping(mapping)?;
         let value = value.into();
         Ok(match self.get(mapping, key) {
             Some(child) => {
-                self.set_value(child, value);
+                self.set_value(child, value)?;
                 child
             }
-            None => self.add_field(mapping, key.to_owned(), value),
+            None => self.add_field(mapping, key.to_owned(), value)?,
         })
     }
 
     /// The mapping in a mapping's field, which is added or made one if it is missing or null.
-    pub fn ensure_mapping(&mut self, mapping: NodeId, key: &str) -> Result<NodeId, WrongKind> {
+    pub fn ensure_mapping(&mut self, mapping: NodeId, key: &str) -> Result<NodeId, EditError> {
         match self.get(mapping, key) {
             Some(child) => {
                 self.make_mapping(child)?;
@@ -173,41 +209,100 @@ impl Document<'_> {
     }
 
     /// The mapping at the end of a path of fields, each of which is added if it is missing.
-    pub fn ensure_path(&mut self, node: NodeId, path: &[&str]) -> Result<NodeId, WrongKind> {
+    pub fn ensure_path(&mut self, node: NodeId, path: &[&str]) -> Result<NodeId, EditError> {
         path.iter().try_fold(node, |node, key| self.ensure_mapping(node, key))
     }
 
     /// Adds an entry at the end of a sequence. Null counts as a sequence without entries.
-    pub fn push(&mut self, sequence: NodeId, value: impl Into<Value>) -> Result<NodeId, WrongKind> {
+    pub fn push(&mut self, sequence: NodeId, value: impl Into<Value>) -> Result<NodeId, EditError> {
         self.make_sequence(sequence)?;
-        Ok(self.append(sequence, None, value.into()))
+        Ok(self.append(sequence, None, value.into())?)
     }
 
     /// Adds a copy of a value, with its comments and style, at the end of a sequence.
-    pub fn push_copy(&mut self, sequence: NodeId, from: NodeId) -> Result<NodeId, WrongKind> {
+    pub fn push_copy(&mut self, sequence: NodeId, from: NodeId) -> Result<NodeId, EditError> {
         let entry = self.push(sequence, Value::null())?;
-        self.set_copy(entry, from);
+        self.set_copy(entry, from)?;
         Ok(entry)
     }
 
     /// Makes the value a copy of another one of this document, with its comments and style.
-    pub fn set_copy(&mut self, node: NodeId, from: NodeId) {
+    pub fn set_copy(&mut self, node: NodeId, from: NodeId) -> Result<(), OverBudget> {
         if node == from || self.same(node, from) || self.is_inside(node, from) || self.is_inside(from, node) {
-            return;
+            return self.budget.check();
         }
         if self.kind(from) == Kind::Scalar {
             let value = self.value(from);
             let style = self.style(from);
-            self.set_value(node, value);
+            self.set_value(node, value)?;
             if let Some(node) = self.nodes.get_mut(node.index()).filter(|node| node.has(flag::NEW)) {
                 node.style = style;
             }
-            return;
+            return Ok(());
         }
+        let count = self.afford_copy(from)?;
+        self.make_room(count)?;
+        self.check_depth(node)?;
         self.discard_content(node);
-        // No limit: functions copy what they were given, not what aliases stand for.
+        // What it takes was counted.
         let _ = copy_content(&mut self.nodes, &mut self.extras, from.0, node.0, usize::MAX);
         self.copy_fresh(from, node);
+        Ok(())
+    }
+
+    /// Counts what a copy of a collection takes, and of how many nodes it is.
+    fn afford_copy(&self, from: NodeId) -> Result<usize, OverBudget> {
+        let mut due = vec![from];
+        let mut count = 0;
+        while let Some(id) = due.pop() {
+            self.budget.work(1)?;
+            count += 1;
+            let Some(node) = self.node(id) else { continue };
+            let texts = match self.fresh.get(&id.0) {
+                Some(fresh) => fresh.texts(),
+                None if node.kind == Kind::Scalar => {
+                    (node.end - node.start) as usize + node.key_length as usize
+                }
+                None => node.key_length as usize,
+            };
+            self.afford_node(texts)?;
+            due.extend(self.all_children(id));
+        }
+        Ok(count)
+    }
+
+    /// Makes room for so many nodes, and for few more: while they are moved, the old room is still there.
+    fn make_room(&mut self, count: usize) -> Result<(), OverBudget> {
+        if self.nodes.capacity() - self.nodes.len() < count {
+            let more = count + self.nodes.capacity() / 8;
+            self.budget.memory(more * size_of::<Node>())?;
+            self.nodes.reserve_exact(more);
+        }
+        Ok(())
+    }
+
+    /// Counts what a new node with texts of this length takes.
+    pub(super) fn afford_node(&self, texts: usize) -> Result<(), OverBudget> {
+        self.budget.memory(NEW_NODE + TEXTS * texts)?;
+        self.budget.write(AROUND + texts)
+    }
+
+    /// Counts what the text of a value that takes the place of another takes.
+    fn afford(&self, value: &Value) -> Result<(), OverBudget> {
+        match value {
+            Value::Scalar(text, _) => self.afford_node(text.len()),
+            _ => self.budget.check(),
+        }
+    }
+
+    /// An error if a node is so deep that it cannot be a collection.
+    fn check_depth(&self, id: NodeId) -> Result<(), OverBudget> {
+        let depth = std::iter::successors(Some(id), |&id| self.parent(id)).take(MAXIMUM_NESTING + 1).count();
+        self.budget.work(depth)?;
+        if depth > MAXIMUM_NESTING {
+            return Err(self.budget.exceed(Exceeded::Depth { limit: MAXIMUM_NESTING }));
+        }
+        Ok(())
     }
 
     /// After the content of a node was copied: copies what it has beside its nodes, too.
@@ -264,18 +359,18 @@ impl Document<'_> {
         self.nodes.first().is_some_and(|root| root.has(flag::TOUCHED | flag::CHANGED))
     }
 
-    fn make_mapping(&mut self, node: NodeId) -> Result<(), WrongKind> {
+    fn make_mapping(&mut self, node: NodeId) -> Result<(), EditError> {
         if self.is_null(node) {
-            self.set_value(node, Value::mapping());
+            self.set_value(node, Value::mapping())?;
         }
-        self.expect(node, Kind::Mapping)
+        Ok(self.expect(node, Kind::Mapping)?)
     }
 
-    fn make_sequence(&mut self, node: NodeId) -> Result<(), WrongKind> {
+    fn make_sequence(&mut self, node: NodeId) -> Result<(), EditError> {
         if self.is_null(node) {
-            self.set_value(node, Value::Sequence(Vec::new()));
+            self.set_value(node, Value::Sequence(Vec::new()))?;
         }
-        self.expect(node, Kind::Sequence)
+        Ok(self.expect(node, Kind::Sequence)?)
     }
 
     /// An error unless the value is of this kind.
@@ -287,7 +382,7 @@ impl Document<'_> {
         Err(WrongKind { line: self.line(node), expected: kind.name(), found: found.name() })
     }
 
-    fn add_field(&mut self, mapping: NodeId, key: String, value: Value) -> NodeId {
+    fn add_field(&mut self, mapping: NodeId, key: String, value: Value) -> Result<NodeId, OverBudget> {
         let name = if key == "namespace" { self.get(mapping, "name") } else { None };
         match name {
             Some(_) => self.add(mapping, name, Some(key), value),
@@ -296,12 +391,12 @@ impl Document<'_> {
     }
 
     /// Adds a child behind all others.
-    fn append(&mut self, parent: NodeId, key: Option<String>, value: Value) -> NodeId {
+    fn append(&mut self, parent: NodeId, key: Option<String>, value: Value) -> Result<NodeId, OverBudget> {
         let known = self.last_added.get(&parent.0).copied();
         let last = known.or_else(|| self.children(parent).last());
-        let new = self.add(parent, last, key, value);
+        let new = self.add(parent, last, key, value)?;
         self.last_added.insert(parent.0, new);
-        new
+        Ok(new)
     }
 
     /// `{}` or `[]` in block surroundings goes on in block style when it gets content.
@@ -316,7 +411,17 @@ impl Document<'_> {
     }
 
     /// Adds a child behind another one, or as the first.
-    fn add(&mut self, parent: NodeId, after: Option<NodeId>, key: Option<String>, value: Value) -> NodeId {
+    fn add(
+        &mut self,
+        parent: NodeId,
+        after: Option<NodeId>,
+        key: Option<String>,
+        value: Value,
+    ) -> Result<NodeId, OverBudget> {
+        self.budget.work(1)?;
+        let text = if let Value::Scalar(text, _) = &value { text.len() } else { 0 };
+        self.afford_node(key.as_deref().map_or(0, str::len) + text)?;
+        self.make_room(1)?;
         self.leave_flow(parent);
         let new = NodeId(index(self.nodes.len()));
         let next = match after {
@@ -350,18 +455,21 @@ impl Document<'_> {
             self.keys.added(parent, key, new);
         }
         self.fresh.insert(new.0, Fresh { key, ..Fresh::default() });
-        self.fill(new, value);
+        self.fill(new, value)?;
         self.touch(parent);
-        new
+        Ok(new)
     }
 
     /// Gives content to a node that has none.
-    fn fill(&mut self, id: NodeId, value: Value) {
+    fn fill(&mut self, id: NodeId, value: Value) -> Result<(), OverBudget> {
         let (kind, style) = match &value {
             Value::Scalar(..) => (Kind::Scalar, None),
             Value::Sequence(_) => (Kind::Sequence, Some(Style::Block)),
             Value::Mapping(_) => (Kind::Mapping, Some(Style::Block)),
         };
+        if kind != Kind::Scalar {
+            self.check_depth(id)?;
+        }
         if let Some(node) = self.nodes.get_mut(id.index()) {
             node.kind = kind;
             let scalar = !matches!(node.style, Style::Block | Style::Flow);
@@ -373,16 +481,17 @@ impl Document<'_> {
             Value::Sequence(entries) => {
                 let mut last = None;
                 for entry in entries {
-                    last = Some(self.add(id, last, None, entry));
+                    last = Some(self.add(id, last, None, entry)?);
                 }
             }
             Value::Mapping(fields) => {
                 let mut last = None;
                 for (key, field) in fields {
-                    last = Some(self.add(id, last, Some(key), field));
+                    last = Some(self.add(id, last, Some(key), field)?);
                 }
             }
         }
+        Ok(())
     }
 
     /// Takes a node's content away, so that another can be given.

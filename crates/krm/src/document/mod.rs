@@ -24,7 +24,7 @@ mod tests;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-pub use edit::WrongKind;
+pub use edit::{EditError, WrongKind};
 pub use node::{Kind, NodeId, Style};
 pub use read::{Children, Fields};
 pub use unreadable::Unreadable;
@@ -32,6 +32,7 @@ pub use value::Value;
 
 pub(crate) use decode::end_of_block;
 
+use crate::budget::Budget;
 use crate::quick::{self, BYTE_ORDER_MARK};
 use build::Builder;
 use comments::Comments;
@@ -66,6 +67,8 @@ pub struct Document<'a> {
     keys: Keys,
     /// How many nodes are in the text: their numbers are in its order.
     in_text: usize,
+    /// What all work on it is counted against.
+    budget: Budget,
     /// Where line breaks are, once that is asked for.
     line_breaks: OnceCell<Vec<u32>>,
 }
@@ -76,6 +79,13 @@ impl<'a> Document<'a> {
     /// Time and memory are linear in the length of the text, whatever it is. Aliases are read as the values
     /// they stand for.
     pub fn parse(text: &'a str) -> Result<Self, Unreadable> {
+        let budget = Budget::default();
+        budget.read(text.len());
+        Self::parse_within(text, &budget)
+    }
+
+    /// Reads a text that is one document, and counts what that takes, and all that is done with it later.
+    pub fn parse_within(text: &'a str, budget: &Budget) -> Result<Self, Unreadable> {
         if text.len() > MAXIMUM_LENGTH {
             return Err(Unreadable::TooLarge { limit: MAXIMUM_LENGTH });
         }
@@ -87,12 +97,13 @@ impl<'a> Document<'a> {
             let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at).unwrap_or_default()).count() + 1;
             return Err(Unreadable::CarriageReturn { line });
         }
-        let (mut nodes, mut extras) = match Self::parse_quickly(text) {
+        budget.read_text(4 * text.len())?;
+        let (mut nodes, mut extras) = match Self::parse_quickly(text, budget) {
             Some(nodes) => (nodes?, Extras::default()),
-            None => parse::read(text)?,
+            None => parse::read(text, budget)?,
         };
         let in_text = nodes.len();
-        aliases::expand(text, &mut nodes, &mut extras)?;
+        aliases::expand(text, &mut nodes, &mut extras, budget)?;
         Ok(Self {
             text,
             marked,
@@ -104,22 +115,33 @@ impl<'a> Document<'a> {
             last_added: HashMap::new(),
             keys: Keys::default(),
             in_text,
+            budget: budget.clone(),
             line_breaks: OnceCell::new(),
         })
     }
 
     /// Reads bytes that are one document.
     pub fn parse_bytes(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        let budget = Budget::default();
+        budget.read(bytes.len());
+        Self::parse_bytes_within(bytes, &budget)
+    }
+
+    /// Reads bytes that are one document, and counts what that takes, and all that is done with it later.
+    pub fn parse_bytes_within(bytes: &'a [u8], budget: &Budget) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
             Unreadable::NotUtf8 { line: memchr::memchr_iter(b'\n', before).count() + 1 }
         })?;
-        Self::parse(text)
+        Self::parse_within(text, budget)
     }
 
     /// The nodes of a text in one of the usual styles.
-    fn parse_quickly(text: &str) -> Option<Result<Vec<Node>, Unreadable>> {
-        let mut builder = Builder::new(text);
+    fn parse_quickly(text: &str, budget: &Budget) -> Option<Result<Vec<Node>, Unreadable>> {
+        let mut builder = match Builder::new(text, budget) {
+            Ok(builder) => builder,
+            Err(over) => return Some(Err(over.into())),
+        };
         match quick::scan(text, &mut builder) {
             Some(()) if builder.nodes.len() > 1 => Some(Ok(builder.nodes)),
             Some(()) => None,
@@ -130,6 +152,11 @@ impl<'a> Document<'a> {
     /// The value that the document is.
     pub fn root(&self) -> NodeId {
         NodeId::ROOT
+    }
+
+    /// What all work on the document is counted against.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 }
 

@@ -1,14 +1,16 @@
 //! Reads any YAML into the arena, through the full parser.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, Span, StrInput};
 
-use super::aliases::MAXIMUM_COPIES;
+use super::aliases::MAXIMUM_ALIASES;
 use super::build::{Builder, MAXIMUM_NESTING, index};
 use super::decode::{Header, end_of_block};
 use super::node::{Node, Style, flag};
 use super::unreadable::Unreadable;
+use crate::budget::Budget;
 use crate::quick::Sink;
 
 /// Anchors and tags; manifests have few.
@@ -31,18 +33,18 @@ pub(super) struct Properties {
     pub(super) start: u32,
     pub(super) end: u32,
     /// The tag in full, such as `tag:yaml.org,2002:str`.
-    pub(super) tag: Option<String>,
+    pub(super) tag: Option<Rc<str>>,
 }
 
 /// The nodes of a text, and what few of them have.
-pub(super) fn read(text: &str) -> Result<(Vec<Node>, Extras), Unreadable> {
+pub(super) fn read(text: &str, budget: &Budget) -> Result<(Vec<Node>, Extras), Unreadable> {
     let mut options = Options::default();
     options.emit_comments = false;
     options.flow_nesting_limit = MAXIMUM_NESTING + 2;
     options.block_nesting_limit = MAXIMUM_NESTING + 2;
     let mut reader = Reader {
         text,
-        builder: Builder::new(text),
+        builder: Builder::new(text, budget)?,
         extras: Extras::default(),
         anchors: HashMap::new(),
         open: Vec::new(),
@@ -148,9 +150,9 @@ impl<'a> Reader<'a> {
                 if self.open.iter().any(|open| open.node == target) {
                     return Err(Unreadable::EndlessAlias { line: span.start.line() });
                 }
-                if self.extras.aliases.len() == MAXIMUM_COPIES {
+                if self.extras.aliases.len() == MAXIMUM_ALIASES {
                     let line = span.start.line();
-                    return Err(Unreadable::TooManyAliases { limit: MAXIMUM_COPIES, line });
+                    return Err(Unreadable::TooManyAliases { limit: MAXIMUM_ALIASES, line });
                 }
                 let target = self.extras.aliases.get(&target).copied().unwrap_or(target);
                 self.extras.aliases.insert(node, target);
@@ -330,7 +332,8 @@ impl<'a> Reader<'a> {
         let start = self.skip(self.cursor, false);
         self.cursor = self.skip_properties(start, usize::from(anchor > 0) + usize::from(tag.is_some()));
         let node = self.builder.last_index();
-        let properties = Properties { start: index(start), end: index(self.cursor), tag };
+        let properties =
+            Properties { start: index(start), end: index(self.cursor), tag: tag.map(Into::into) };
         self.extras.properties.insert(node, properties);
         if let Some(node) = self.builder.last() {
             node.mark(flag::PROPERTIES);

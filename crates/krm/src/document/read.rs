@@ -8,10 +8,15 @@ use super::decode;
 use super::keys::FEW;
 use super::node::{Kind, NONE, Node, NodeId, Style, flag};
 use super::value::Value;
+use crate::budget::OverBudget;
 use crate::tag::Tag;
 
 /// How far a line break is looked for in the text itself: in a long line, that would be done again and again.
 const NEAR: usize = 1 << 10;
+
+/// What it takes to remember a key, and to copy a value, beside their texts.
+const KEY: usize = 96;
+const VALUE: usize = 80;
 
 impl<'a> Document<'a> {
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -78,6 +83,9 @@ impl<'a> Document<'a> {
             return None;
         }
         if self.keys.is_remembered(mapping) {
+            if !self.budget.step(1 + key.len() / 16) {
+                return None;
+            }
             return self.keys.find(mapping, key);
         }
         // Also passes over what was removed, which takes time, too.
@@ -85,16 +93,26 @@ impl<'a> Document<'a> {
         let mut next = self.node(mapping)?.first;
         let found = loop {
             let Some(node) = self.nodes.get(next as usize) else { break None };
+            if !self.budget.step(1 + usize::from(node.key_length) / 16) {
+                return None;
+            }
             if !node.has(flag::REMOVED) && self.has_key(NodeId(next), key) {
                 break Some(NodeId(next));
             }
             passed += 1;
             next = node.next;
         };
-        if passed > FEW {
+        if passed > FEW && self.afford_keys(mapping).is_ok() {
             self.keys.remember(mapping, self.fields(mapping).map(|(key, field)| (key.into_owned(), field)));
         }
         found
+    }
+
+    /// Counts what it takes to remember the fields of a mapping.
+    fn afford_keys(&self, mapping: NodeId) -> Result<(), OverBudget> {
+        let keys = self.children(mapping).filter_map(|child| self.node(child));
+        let texts = keys.map(|node| KEY + usize::from(node.key_length)).sum();
+        self.budget.memory(texts)
     }
 
     /// The value at the end of a path of fields.
@@ -151,9 +169,15 @@ impl<'a> Document<'a> {
         let node = self.node(id).filter(|node| node.kind == Kind::Scalar)?;
         if node.has(flag::NEW | flag::CHANGED) {
             let (text, _) = self.fresh.get(&id.0)?.scalar.as_ref()?;
+            if !self.budget.step(1 + text.len() / 16) {
+                return None;
+            }
             return Some(Cow::Borrowed(text));
         }
         let (start, end) = self.source(id)?;
+        if !self.budget.step(1 + (end - start) / 16) {
+            return None;
+        }
         let raw = self.text.get(start..end)?;
         let parent = match node.style {
             Style::Literal | Style::Folded => self.column(self.entry_start(self.origin(id))),
@@ -218,11 +242,19 @@ impl<'a> Document<'a> {
 
     /// A copy of the value and of all that is in it, without its comments and style.
     pub fn value(&self, node: NodeId) -> Value {
+        let key = self.node(node).map_or(0, |node| usize::from(node.key_length));
+        let mut cost = VALUE + key;
         match self.kind(node) {
             Kind::Scalar => {
-                let text = self.text(node).unwrap_or_default().into_owned();
-                Value::Scalar(text, self.tag(node).unwrap_or(Tag::Null))
+                let text = self.text(node).unwrap_or_default();
+                cost += text.len();
+                // A budget that is exceeded is noticed by whoever makes a change of it.
+                if self.budget.memory(cost).is_err() {
+                    return Value::null();
+                }
+                Value::Scalar(text.into_owned(), self.tag(node).unwrap_or(Tag::Null))
             }
+            _ if self.budget.memory(cost).is_err() => Value::null(),
             Kind::Sequence => Value::Sequence(self.children(node).map(|child| self.value(child)).collect()),
             Kind::Mapping => Value::Mapping(
                 self.fields(node).map(|(key, child)| (key.into_owned(), self.value(child))).collect(),
@@ -255,8 +287,9 @@ impl<'a> Document<'a> {
 
     /// Whether two values are the same place in the text: an alias and its anchor, or two aliases.
     fn is_written_once(&self, one: NodeId, other: NodeId) -> bool {
-        let unchanged = |id| self.node(id).is_some_and(|node| !node.has(flag::NEW | flag::CHANGED));
-        self.origin(one) == self.origin(other) && unchanged(one) && unchanged(other)
+        let place =
+            |id| self.node(id).filter(|node| !node.has(flag::NEW | flag::CHANGED)).and(self.source(id));
+        place(one).is_some_and(|one| one.0 < one.1 && Some(one) == place(other))
     }
 
     /// Where the field or entry that a value is in starts: at its key or dash.
@@ -327,6 +360,9 @@ impl Iterator for Children<'_, '_> {
         loop {
             let id = self.next;
             let node = self.document.nodes.get(id as usize)?;
+            if !self.document.budget.step(1) {
+                return None;
+            }
             self.next = node.next;
             if !node.has(flag::REMOVED) {
                 return Some(NodeId(id));

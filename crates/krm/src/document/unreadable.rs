@@ -85,6 +85,9 @@ pub enum Unreadable {
         /// Where the limit is passed.
         line: usize,
     },
+    /// More than a call may cost.
+    #[error(transparent)]
+    OverBudget(#[from] crate::OverBudget),
     /// Too much for the positions kept of it.
     #[error("it is larger than {limit} bytes")]
     TooLarge {

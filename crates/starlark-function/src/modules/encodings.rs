@@ -33,8 +33,9 @@ fn yaml_members(builder: &mut GlobalsBuilder) {
         let mut documents = Vec::new();
         for value in values.items {
             let mut document = Document::parse("a: b\n").map_err(|error| problem(error.to_string()))?;
-            document.set(document.root(), sorted(value).map_err(|refusal| problem(refusal.to_string()))?);
-            documents.push(document.to_text());
+            let value = sorted(value).map_err(|refusal| problem(refusal.to_string()))?;
+            let text = document.set(document.root(), value).and_then(|()| document.to_text());
+            documents.push(text.map_err(|over| problem(over.to_string()))?);
         }
         Ok(documents.join("---\n"))
     }

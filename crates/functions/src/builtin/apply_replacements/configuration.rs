@@ -1,6 +1,6 @@
 //! What replacements are to be made.
 
-use krm::{Tag, Value};
+use krm::{Budget, Tag, Value};
 
 use crate::config::FunctionConfig;
 use crate::field_path::FieldPath;
@@ -66,8 +66,7 @@ fn parts(resource: &Resource) -> [&str; 5] {
 impl SourceField {
     /// Whether it is a field of this resource. A resource without a namespace is in the default one.
     pub(super) fn names(&self, resource: &Resource) -> bool {
-        let or_default =
-            |namespace: &str| if namespace.is_empty() { "default".to_owned() } else { namespace.to_owned() };
+        let or_default = |namespace| if str::is_empty(namespace) { "default" } else { namespace };
         let [names @ .., namespace] = &self.names;
         let [found @ .., found_namespace] = parts(resource);
         names.iter().zip(found).all(|(wanted, found)| wanted.is_empty() || wanted == found)
@@ -127,7 +126,7 @@ impl Selector {
     }
 }
 
-pub(super) fn read(config: &FunctionConfig) -> Result<Vec<Replacement>, String> {
+pub(super) fn read(config: &FunctionConfig, budget: &Budget) -> Result<Vec<Replacement>, String> {
     const KIND: &str = "ApplyReplacements";
     const API_VERSION: &str = "fn.kpt.dev/v1alpha1";
     if config.is_empty() {
@@ -141,10 +140,10 @@ pub(super) fn read(config: &FunctionConfig) -> Result<Vec<Replacement>, String> 
         ));
     }
     let Some(replacements) = present(config.value(), "replacements") else { return Ok(Vec::new()) };
-    entries(replacements, "replacements")?.iter().map(replacement).collect()
+    entries(replacements, "replacements")?.iter().map(|value| replacement(value, budget)).collect()
 }
 
-fn replacement(value: &Value) -> Result<Replacement, String> {
+fn replacement(value: &Value, budget: &Budget) -> Result<Replacement, String> {
     mapping(value, "each of the replacements")?;
     let (source, source_value) = (present(value, "source"), present(value, "sourceValue"));
     let Some(targets) = present(value, "targets").filter(|_| source.is_some() || source_value.is_some())
@@ -153,51 +152,57 @@ fn replacement(value: &Value) -> Result<Replacement, String> {
     };
     let source = match (source, source_value) {
         (Some(_), Some(_)) => return Err("value and resource selectors are mutually exclusive".to_owned()),
-        (Some(source), None) => Source::Field(Box::new(source_field(source)?)),
+        (Some(source), None) => Source::Field(Box::new(source_field(source, budget)?)),
         (None, _) => Source::Value(text(value, "sourceValue")?),
     };
-    let targets = entries(targets, "targets")?.iter().map(target).collect::<Result<_, _>>()?;
+    let targets =
+        entries(targets, "targets")?.iter().map(|value| target(value, budget)).collect::<Result<_, _>>()?;
     Ok(Replacement { source, targets })
 }
 
-fn source_field(value: &Value) -> Result<SourceField, String> {
+fn source_field(value: &Value, budget: &Budget) -> Result<SourceField, String> {
     mapping(value, "source")?;
     let given_path = text(value, "fieldPath")?;
-    let path = FieldPath::parse(if given_path.is_empty() { DEFAULT_PATH } else { &given_path })
+    let path = FieldPath::parse(if given_path.is_empty() { DEFAULT_PATH } else { &given_path }, budget)
         .map_err(|problem| format!("error looking up replacement source: {problem}"))?;
     Ok(SourceField { names: names(value)?, path, given_path, options: options(value)? })
 }
 
-fn target(value: &Value) -> Result<Target, String> {
+fn target(value: &Value, budget: &Budget) -> Result<Target, String> {
     mapping(value, "each of the targets")?;
     let select = present(value, "select").ok_or("target must specify resources to select")?;
     let reject = match present(value, "reject") {
-        Some(reject) => entries(reject, "reject")?.iter().map(selector).collect::<Result<_, _>>()?,
+        Some(reject) => entries(reject, "reject")?
+            .iter()
+            .map(|value| selector(value, budget))
+            .collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     let mut paths = match present(value, "fieldPaths") {
-        Some(paths) => entries(paths, "fieldPaths")?.iter().map(path).collect::<Result<_, _>>()?,
+        Some(paths) => {
+            entries(paths, "fieldPaths")?.iter().map(|value| path(value, budget)).collect::<Result<_, _>>()?
+        }
         None => Vec::new(),
     };
     if paths.is_empty() {
-        paths.push(FieldPath::parse(DEFAULT_PATH)?);
+        paths.push(FieldPath::parse(DEFAULT_PATH, budget)?);
     }
-    Ok(Target { select: selector(select)?, reject, paths, options: options(value)? })
+    Ok(Target { select: selector(select, budget)?, reject, paths, options: options(value)? })
 }
 
-fn path(value: &Value) -> Result<FieldPath, String> {
+fn path(value: &Value, budget: &Budget) -> Result<FieldPath, String> {
     let Some(path) = value.text() else { return Err(mismatch("each of the fieldPaths", "a text")) };
-    FieldPath::parse(path).map_err(|problem| {
+    FieldPath::parse(path, budget).map_err(|problem| {
         format!("unable to find field {} in replacement target: {problem}", go::quoted(path))
     })
 }
 
-fn selector(value: &Value) -> Result<Selector, String> {
+fn selector(value: &Value, budget: &Budget) -> Result<Selector, String> {
     mapping(value, "a selector")?;
     let names = names(value)?;
     let pattern = |name: &String| match &**name {
         "" => Ok(None),
-        name => Pattern::whole(name)
+        name => Pattern::whole(name, budget)
             .map(Some)
             .map_err(|problem| format!("error creating target selector: {problem}")),
     };

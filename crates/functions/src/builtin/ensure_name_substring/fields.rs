@@ -196,18 +196,12 @@ pub(super) fn all() -> Vec<NameReference> {
         })
     });
     let elsewhere = ELSEWHERE.iter().flat_map(|(named, naming, fields)| {
-        fields.iter().map(move |field| reference(*named, *naming, (*field).to_owned()))
+        fields.iter().map(move |field| reference(*named, *naming, field))
     });
     in_pods.chain(elsewhere).collect()
 }
 
-fn reference((group, version, kind): Kind, naming: (&str, &str, &str), path: String) -> NameReference {
-    let field = FieldSpec {
-        group: naming.0.to_owned(),
-        version: naming.1.to_owned(),
-        kind: naming.2.to_owned(),
-        path,
-        create: false,
-    };
+fn reference((group, version, kind): Kind, naming: (&str, &str, &str), path: &str) -> NameReference {
+    let field = FieldSpec::new(naming.0, naming.1, naming.2, path, false);
     NameReference { group, version, kind, field }
 }

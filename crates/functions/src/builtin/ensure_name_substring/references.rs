@@ -96,7 +96,7 @@ impl<'r> Referral<'r> {
         if let Some(new_name) =
             self.target(list, &name, Place::Name)?.and_then(|target| target.new_name.as_deref())
         {
-            list.set(node, new_name);
+            list.set(node, new_name)?;
         }
         Ok(())
     }
@@ -110,10 +110,10 @@ impl<'r> Referral<'r> {
             return Ok(());
         };
         let Some(new_name) = &target.new_name else { return Ok(()) };
-        list.set(name, &**new_name);
+        list.set(name, &**new_name)?;
         let namespace = &*target.resource.namespace;
         if !namespace.is_empty() {
-            list.set_field(node, "namespace", namespace).map_err(|error| error.to_string())?;
+            list.set_field(node, "namespace", namespace)?;
         }
         Ok(())
     }
@@ -133,12 +133,13 @@ impl<'r> Referral<'r> {
                     candidate.resource.group() == group && candidate.resource.kind == *kind
                 })
         };
-        let groups = self.in_reach(namespaces, place);
+        let groups = self.in_reach(list, namespaces, place)?;
         let candidates = groups.into_iter().flat_map(|(namespace, group)| {
             let is_account = self.is_foreign(namespace);
             group.iter().copied().filter(move |named| !is_account || named.resource.kind == "ServiceAccount")
         });
-        let candidates: Vec<&Named> = candidates.filter(is_meant).collect();
+        let candidates: Vec<&Named> = candidates.filter(|_| list.budget().step(4)).filter(is_meant).collect();
+        list.budget().check()?;
         let Some((first, others)) = candidates.split_first() else { return Ok(None) };
         if others.is_empty() {
             return Ok(Some(first));
@@ -153,6 +154,7 @@ impl<'r> Referral<'r> {
         }
         let shown: Vec<String> = candidates
             .iter()
+            .filter(|_| list.budget().memory(256).is_ok())
             .map(|candidate| {
                 let name = candidate.new_name.clone().unwrap_or_default();
                 identifier(&Resource { name, ..candidate.resource.clone() })
@@ -162,16 +164,24 @@ impl<'r> Referral<'r> {
     }
 
     /// The resources in namespaces that the referrer can refer to.
-    fn in_reach<'n>(&self, namespaces: &'n Namespaces<'r>, place: Place<'_>) -> Vec<Group<'n, 'r>> {
+    fn in_reach<'n>(
+        &self,
+        list: &ResourceList<'_>,
+        namespaces: &'n Namespaces<'r>,
+        place: Place<'_>,
+    ) -> Result<Vec<Group<'n, 'r>>, String> {
         let own = &*self.referrer.namespace;
         let wanted = match place {
-            Place::Mapping(Some("")) => return Vec::new(),
+            Place::Mapping(Some("")) => return Ok(Vec::new()),
             Place::Mapping(Some(namespace)) => vec![namespace],
             _ if !own.is_empty() && self.accounts.is_empty() => vec!["", own],
-            _ => return namespaces.iter().filter(|(namespace, _)| self.reaches(namespace)).collect(),
+            _ => {
+                list.budget().work(4 * namespaces.len())?;
+                return Ok(namespaces.iter().filter(|(namespace, _)| self.reaches(namespace)).collect());
+            }
         };
         let wanted = wanted.into_iter().filter(|namespace| self.reaches(namespace));
-        wanted.filter_map(|namespace| namespaces.get_key_value(namespace)).collect()
+        Ok(wanted.filter_map(|namespace| namespaces.get_key_value(namespace)).collect())
     }
 
     fn reaches(&self, namespace: &str) -> bool {

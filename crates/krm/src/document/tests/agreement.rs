@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::budget::Budget;
 use crate::document::node::{Kind, NodeId};
 use crate::document::{Document, Unreadable, parse};
 use crate::nodes::{Node, Nodes};
@@ -14,8 +15,8 @@ fn agree(text: &str) -> Result<bool, TestCaseError> {
     if Document::parse(text).is_err_and(|error| matches!(error, Unreadable::CarriageReturn { .. })) {
         return Ok(false);
     }
-    let full = parse::read(text);
-    let quick = Document::parse_quickly(text);
+    let full = parse::read(text, &Budget::default());
+    let quick = Document::parse_quickly(text, &Budget::default());
     match (&quick, &full) {
         (Some(Ok(quick)), Ok((full, _))) => {
             let show = |nodes: &[_]| nodes.iter().map(|node| format!("{node:?}")).collect::<Vec<_>>();
@@ -26,7 +27,7 @@ fn agree(text: &str) -> Result<bool, TestCaseError> {
         (Some(quick), full) => prop_assert!(false, "{:?} and {:?} on {:?}", quick, full, text),
     }
     if let Ok(mut document) = Document::parse(text) {
-        prop_assert_eq!(document.to_text(), text);
+        prop_assert_eq!(document.to_text().unwrap(), text);
         same_values(text, &document)?;
     }
     Ok(quick.is_some())

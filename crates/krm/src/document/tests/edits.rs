@@ -84,7 +84,7 @@ fn change(document: &mut Document<'_>, model: &mut Value, change: Change) -> Nod
     match how % 10 {
         0 | 1 => {
             let value = if how % 10 == 0 { Value::string(words(first)) } else { content(first) };
-            document.set(node, value.clone());
+            document.set(node, value.clone()).unwrap();
             *value_at(model, &place) = value;
             node
         }
@@ -162,7 +162,7 @@ fn change(document: &mut Document<'_>, model: &mut Value, change: Change) -> Nod
             };
             if !inside(node, from) && !inside(from, node) {
                 let value = document.value(from);
-                document.set_copy(node, from);
+                document.set_copy(node, from).unwrap();
                 *value_at(model, &place) = value;
             }
             node
@@ -197,7 +197,7 @@ fn check(text: &str, changes: &[Change]) -> Result<(), TestCaseError> {
         // The same, but for the order of fields, by which places are told.
         model = value;
     }
-    let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| document.to_text()));
+    let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| document.to_text().unwrap()));
     prop_assert!(written.is_ok(), "overlap on\n{}\nby {:?}", text, changes);
     let out = written.unwrap_or_default();
     let again = match Document::parse(&out) {

@@ -175,7 +175,7 @@ impl Document<'_> {
         let column = self.column(self.entry_start(first));
         let mut end = self.end_of_entry(last);
         let mut line = self.next_line(end);
-        while let Some(start) = line.filter(|&start| start < self.text.len()) {
+        while let Some(start) = line.filter(|&start| start < self.text.len() && self.budget.step(1)) {
             let text = self.text.get(start..self.line_end(start)).unwrap_or_default();
             let comment = text.trim_start_matches(' ');
             let blank = comment.is_empty();

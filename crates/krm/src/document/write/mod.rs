@@ -9,29 +9,34 @@ mod splice;
 
 use super::node::{Kind, NodeId, Style, flag};
 use super::{BYTE_ORDER_MARK, Document};
+use crate::budget::OverBudget;
 use crate::tag::Tag;
 use scalar::Place;
-use splice::{Splices, insert_comment, replace};
+use splice::{Splice, Splices, insert_comment, replace};
 
 impl Document<'_> {
-    /// The text of the document as it is now. Without changes, it is the text that was parsed.
-    pub fn to_text(&mut self) -> String {
-        self.settle_aliases();
+    /// The text of the document as it is now. Without changes, it is the text that was parsed. An error if it is
+    /// longer than the budget allows, or if that was exceeded before.
+    pub fn to_text(&mut self) -> Result<String, OverBudget> {
+        self.settle_aliases()?;
         let mut splices = Splices::new();
         self.collect(NodeId::ROOT, &mut splices);
         let added: usize = splices.iter().map(|splice| splice.text.len()).sum();
-        let mut out = String::with_capacity(self.text.len() + added + BYTE_ORDER_MARK.len());
+        let most = self.text.len() + added + BYTE_ORDER_MARK.len();
+        self.budget.memory(most + splices.len() * size_of::<Splice>())?;
+        let mut out = String::with_capacity(most);
         if self.marked {
             out.push_str(BYTE_ORDER_MARK);
         }
         splice::apply(self.text, 0..self.text.len(), splices, &mut out);
-        out
+        self.budget.output(out.len())?;
+        Ok(out)
     }
 
     /// Turns those aliases into values that no longer are what their anchor is.
-    fn settle_aliases(&mut self) {
+    fn settle_aliases(&mut self) -> Result<(), OverBudget> {
         if !self.is_changed() {
-            return;
+            return self.budget.check();
         }
         let mut aliases: Vec<(u32, u32)> =
             self.extras.aliases.iter().map(|(&alias, &target)| (alias, target)).collect();
@@ -45,7 +50,9 @@ impl Document<'_> {
             if same || node.has(flag::CHANGED | flag::REMOVED) {
                 continue;
             }
-            let text = self.text(alias).map(std::borrow::Cow::into_owned);
+            let text = self.text(alias);
+            self.afford_node(text.as_deref().map_or(0, str::len))?;
+            let text = text.map(std::borrow::Cow::into_owned);
             let scalar = text.map(|text| (text, self.tag(alias).unwrap_or(Tag::Null)));
             let fresh = self.fresh.entry(alias.0).or_default();
             fresh.scalar = scalar;
@@ -55,6 +62,7 @@ impl Document<'_> {
             }
             self.touch(alias);
         }
+        self.budget.check()
     }
 
     /// Whether a comment was set in a collection.
@@ -68,13 +76,16 @@ impl Document<'_> {
 
     /// Whether a node is not, and is not in, what was removed.
     fn is_there(&self, id: NodeId) -> bool {
-        std::iter::successors(Some(id), |&id| self.parent(id))
+        std::iter::successors(Some(id), |&id| self.parent(id).filter(|_| self.budget.step(1)))
             .all(|id| self.node(id).is_some_and(|node| !node.has(flag::REMOVED)))
     }
 
     /// Tells what must be done to the text of a node that has a place in it.
     fn collect(&self, id: NodeId, splices: &mut Splices) {
         let Some(node) = self.node(id).filter(|node| node.has(flag::TOUCHED)) else { return };
+        if !self.budget.step(4) {
+            return;
+        }
         if node.has(flag::RENAMED) {
             let range = node.key as usize..node.key as usize + usize::from(node.key_length);
             // A colon may follow right behind its quote.

@@ -6,6 +6,9 @@ use crate::document::Document;
 use crate::document::node::{Kind, NodeId, Style, flag};
 use crate::tag::Tag;
 
+/// What a line takes beside its text.
+const LINE: usize = 40;
+
 /// How much deeper fields and entries are than the key of their collection, and what follows them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
@@ -35,8 +38,16 @@ impl Tail {
 
 impl Document<'_> {
     pub(super) fn new_line(&self, out: &mut String, column: usize) {
+        if !self.affords_blanks(column + 1) {
+            return;
+        }
         out.push_str(self.line_break);
         out.extend(std::iter::repeat_n(' ', column));
+    }
+
+    /// Counts blanks and line breaks, which nobody has counted before; `false` if there are too many.
+    fn affords_blanks(&self, bytes: usize) -> bool {
+        self.budget.write(bytes).and_then(|()| self.budget.memory(3 * bytes)).is_ok()
     }
 
     /// How deep things are around this node.
@@ -56,6 +67,9 @@ impl Document<'_> {
                     Kind::Mapping => mapping = mapping.or(step.filter(|step| *step > 0)),
                     _ => sequence = sequence.or(step),
                 }
+                if mapping.is_some() && sequence.is_some() {
+                    break;
+                }
             }
             around = self.parent(id);
         }
@@ -66,7 +80,7 @@ impl Document<'_> {
     pub(super) fn tail(&self, id: NodeId, end: usize) -> Tail {
         let mut line = self.next_line(end);
         let mut tail = Tail { unknown: self.removed_behind(id), nothing: line.is_none(), ..Tail::default() };
-        while let Some(start) = line.filter(|&start| start < self.text.len()) {
+        while let Some(start) = line.filter(|&start| start < self.text.len() && self.budget.step(1)) {
             let text = self.text.get(start..self.line_end(start)).unwrap_or_default();
             let spaces = text.len() - text.trim_start_matches(' ').len();
             if spaces == text.len() {
@@ -86,7 +100,7 @@ impl Document<'_> {
         while let Some(id) = around {
             let first = self.node(id).and_then(|node| self.nodes.get(node.next as usize));
             let next = std::iter::successors(first, |node| self.nodes.get(node.next as usize));
-            if let Some(next) = next.into_iter().find(|node| node.in_source()) {
+            if let Some(next) = next.into_iter().find(|node| node.in_source() || !self.budget.step(1)) {
                 return next.has(flag::REMOVED);
             }
             around = self.parent(id);
@@ -212,7 +226,7 @@ impl Document<'_> {
         splices.retain(|splice| splice.start >= start);
         let mut text = String::new();
         splice::apply(self.text, start..self.line_end(node.end as usize), splices, &mut text);
-        move_lines(out, &text, self.column(start), column);
+        self.move_lines(out, &text, self.column(start), column);
     }
 
     /// The text of a value as a document of its own, with its comments.
@@ -239,7 +253,7 @@ impl Document<'_> {
                 splice::apply(self.text, start..self.line_end(node.end as usize), splices, &mut text);
                 let column = self.column(node.start as usize);
                 let indented = text.len() - text.trim_start_matches(' ').len();
-                move_lines(&mut out, text.get(indented.min(column)..).unwrap_or_default(), column, 0);
+                self.move_lines(&mut out, text.get(indented.min(column)..).unwrap_or_default(), column, 0);
             }
             _ => match self.form(id, Place::Block) {
                 Form::Inline(text) => out = self.line_of(id).map_or(text, str::to_owned),
@@ -251,6 +265,8 @@ impl Document<'_> {
             },
         }
         out.push_str(self.line_break);
+        // Nothing of it is written, but it is there for a while.
+        let _ = self.budget.read_text(out.len());
         out
     }
 
@@ -291,6 +307,8 @@ impl Document<'_> {
                 match scalar::value(&text, tag, self.style(id), place) {
                     Written::Inline(text) => Form::Inline(own_tag + &text),
                     Written::Block { header, lines } => {
+                        // Each line is a text of its own for a while.
+                        let _ = self.budget.memory(lines.len() * LINE);
                         Form::BlockScalar { header: own_tag + &header, lines }
                     }
                 }
@@ -344,23 +362,25 @@ impl Document<'_> {
         }
         self.render_flow(out, id, place);
     }
-}
 
-/// Writes lines that stand at one column as they stand at another; the first one where the cursor is.
-fn move_lines(out: &mut String, text: &str, from: usize, to: usize) {
-    for (at, line) in text.split('\n').enumerate() {
-        if at == 0 {
-            out.push_str(line);
-            continue;
+    /// Writes lines that stand at one column as they stand at another; the first one where the cursor is.
+    fn move_lines(&self, out: &mut String, text: &str, from: usize, to: usize) {
+        for (at, line) in text.split('\n').enumerate() {
+            if at == 0 {
+                out.push_str(line);
+                continue;
+            }
+            let spaces = line.bytes().take_while(|&byte| byte == b' ').count();
+            let blank = spaces == line.trim_end_matches('\r').len();
+            // A blank line may be part of a text, if it is deep enough.
+            let column = if blank && spaces <= from { 0 } else { (spaces + to).saturating_sub(from) };
+            if !self.affords_blanks(column.saturating_sub(spaces)) {
+                return;
+            }
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', column));
+            out.push_str(line.get(spaces..).unwrap_or_default());
         }
-        out.push('\n');
-        let spaces = line.bytes().take_while(|&byte| byte == b' ').count();
-        let blank = spaces == line.trim_end_matches('\r').len();
-        // A blank line may be part of a text, if it is deep enough.
-        if !blank || spaces > from {
-            out.extend(std::iter::repeat_n(' ', (spaces + to).saturating_sub(from)));
-        }
-        out.push_str(line.get(spaces..).unwrap_or_default());
     }
 }
 

@@ -1,0 +1,68 @@
+//! What keeps a call of a built-in function within its time and the memory of the service.
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use krm::{Exceeded, Monitor};
+use tokio::time::Instant;
+use wire::{Memory, Reservation};
+
+/// Ends a call at its deadline, when nobody waits for it any more, or when there is no memory left.
+#[derive(Debug)]
+pub(super) struct CallMonitor {
+    deadline: Instant,
+    abandoned: Abandoned,
+    memory: Memory,
+    reservation: RefCell<Option<Reservation>>,
+}
+
+impl CallMonitor {
+    pub(super) fn new(deadline: Instant, abandoned: Abandoned, memory: Memory) -> Self {
+        Self { deadline, abandoned, memory, reservation: RefCell::new(None) }
+    }
+}
+
+impl Monitor for CallMonitor {
+    fn interrupted(&self) -> Option<Exceeded> {
+        if self.abandoned.0.load(Ordering::Relaxed) {
+            return Some(Exceeded::Cancelled);
+        }
+        (Instant::now() >= self.deadline).then_some(Exceeded::Time)
+    }
+
+    fn reserve(&self, bytes: usize) -> bool {
+        let mut reservation = self.reservation.borrow_mut();
+        match &mut *reservation {
+            Some(reservation) => reservation.grow(bytes).is_ok(),
+            None => {
+                *reservation = self.memory.try_reserve(bytes).ok();
+                reservation.is_some()
+            }
+        }
+    }
+}
+
+/// Whether nobody waits for a call any more.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    /// Says so when it is dropped: with the future of the call.
+    pub(super) fn guard(&self) -> AbandonGuard {
+        AbandonGuard(self.clone())
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct AbandonGuard(Abandoned);
+
+impl Drop for AbandonGuard {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
