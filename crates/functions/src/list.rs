@@ -103,7 +103,12 @@ impl<'a> ResourceList<'a> {
     /// The function's configuration; an empty one if there is none.
     pub fn function_config(&self) -> FunctionConfig {
         let node = self.get(self.root(), "functionConfig").filter(|&node| self.is_mapping(node));
-        FunctionConfig::new(node.map_or_else(Value::mapping, |node| self.value(node)), node)
+        let before = self.budget().used().memory;
+        let value = node.map_or_else(Value::mapping, |node| self.value(node));
+        // Functions make copies of most of it, once.
+        let copies = usize::try_from(self.budget().used().memory - before).unwrap_or(usize::MAX);
+        let value = if self.budget().memory(copies).is_ok() { value } else { Value::mapping() };
+        FunctionConfig::new(value, node)
     }
 
     /// Adds a resource behind the others.

@@ -1,49 +1,11 @@
 //! How much memory and time set-namespace takes: alone in its process, so that nobody else's is counted.
-#![expect(unsafe_code, reason = "an allocator that counts cannot be written without")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod counting;
+
 use std::fmt::Write as _;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn taken(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: all is left to the system's allocator; the counters have nothing to do with the memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        taken(layout.size());
-        // SAFETY: the caller keeps to the contract of this method, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // While it is moved, both are there.
-        taken(size);
-        // SAFETY: as above.
-        let moved = unsafe { System.realloc(pointer, layout, size) };
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        moved
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// One test at a time: the counters are for all.
 static TURN: Mutex<()> = Mutex::new(());
@@ -95,10 +57,9 @@ fn list(resources: usize, odd: bool) -> String {
 
 /// The most memory that something takes beside what is taken already.
 fn memory(of: impl FnOnce()) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    of();
-    PEAK.load(Ordering::Relaxed) - before
+    let ((), memory) = counting::count(of);
+    assert!(memory.total >= memory.peak);
+    memory.peak
 }
 
 /// The most memory that a run takes beside its input, and the shortest time of some.

@@ -14,7 +14,7 @@ use std::rc::Rc;
 const STEPS: u64 = 1 << 22;
 const STEPS_PER_BYTE: u64 = 128;
 /// Real lists take three to eight bytes for each of their own; one of nothing but commas takes twenty.
-const MEMORY: u64 = 1 << 22;
+const MEMORY: u64 = (4 << 20) - (256 << 10);
 const MEMORY_PER_BYTE: u64 = 40;
 
 /// Far more than any message can be.

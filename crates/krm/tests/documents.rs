@@ -152,7 +152,7 @@ fn aliases_are_limited() {
     }
     let error = try_soon("billion laughs", &laughs).unwrap_err();
     assert!(matches!(error, Unreadable::TooManyAliases { line: 8, .. }), "{error}");
-    assert!(error.to_string().contains("20"), "{error}");
+    assert!(error.to_string().contains(" values"), "{error}");
 
     let endless = try_soon("endless", "a: &a\n  b: *a\n").unwrap_err();
     assert_eq!(endless.to_string(), "line 2: the alias stands for something that contains it");

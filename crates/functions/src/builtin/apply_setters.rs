@@ -171,8 +171,7 @@ fn set_entries(list: &mut ResourceList<'_>, node: NodeId, text: &str) -> Result<
         .ok_or_else(|| {
             format!("input to array setter must be an array of values, but found {}", go::quoted(text))
         })?;
-    let old: HashMap<NodeId, Value> =
-        list.entries(node).map(|entry| (entry, list.value(entry))).collect();
+    let old: HashMap<NodeId, Value> = list.entries(node).map(|entry| (entry, list.value(entry))).collect();
     list.set(node, new.value(new.root()))?;
     let entries: Vec<NodeId> = list.entries(node).collect();
     for (entry, from) in entries.into_iter().zip(new.entries(new.root())) {

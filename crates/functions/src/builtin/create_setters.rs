@@ -59,6 +59,9 @@ const LONGEST: usize = 1 << 16;
 /// What looking for values takes of memory for each of their bytes.
 const STATE: usize = 96;
 
+/// What an entry of a list takes beside its text.
+const ENTRY: usize = 48;
+
 /// Annotations that are for tools, and are gone when these are done.
 const FOR_TOOLS: &[&str] = &[
     ".annotations.internal.config.kubernetes.io/",
@@ -184,10 +187,10 @@ impl Creator {
 /// The texts of a list's entries; entries that are collections have none.
 fn sorted_texts(document: &Document<'_>, sequence: NodeId) -> Vec<String> {
     let text = |entry| {
-        let text = document.text(entry).unwrap_or_default().into_owned();
+        let text = document.text(entry).unwrap_or_default();
         // Whoever goes on will notice if it is too much.
-        let _ = document.budget().memory(text.len() / 2);
-        text
+        let is_too_much = document.budget().memory(ENTRY + text.len()).is_err();
+        if is_too_much { String::new() } else { text.into_owned() }
     };
     let mut texts: Vec<String> = document.entries(sequence).map(text).collect();
     texts.sort_unstable();

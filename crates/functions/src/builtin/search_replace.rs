@@ -269,15 +269,14 @@ fn written(list: &ResourceList<'_>, node: NodeId) -> String {
 /// A value as it is written in brackets on one line.
 fn in_brackets(list: &ResourceList<'_>, node: NodeId) -> String {
     let of_all = |open: &str, close: &str| {
-        // It is put together anew for each collection around it.
-        let _ = list.budget().memory(list.len(node) * 48);
-        let parts: Vec<String> = list
-            .children(node)
-            .map(|child| match list.key(child) {
-                Some(key) => format!("{key}: {}", in_brackets(list, child)),
-                None => in_brackets(list, child),
-            })
-            .collect();
+        let part = |child| {
+            let value = in_brackets(list, child);
+            let part = list.key(child).map_or(value.clone(), |key| format!("{key}: {value}"));
+            // It is put together anew for each collection around it.
+            let is_too_much = list.budget().memory(48 + 4 * part.len()).is_err();
+            if is_too_much { String::new() } else { part }
+        };
+        let parts: Vec<String> = list.children(node).map(part).collect();
         format!("{open}{}{close}", parts.join(", "))
     };
     match list.kind(node) {

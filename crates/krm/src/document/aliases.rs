@@ -4,7 +4,7 @@
 //! itself. When the document is written, an alias whose value still is its anchor's stays an alias.
 
 use super::build::index;
-use super::node::{NONE, Node};
+use super::node::{NONE, Node, flag};
 use super::parse::Extras;
 use super::unreadable::Unreadable;
 use crate::budget::Budget;
@@ -12,8 +12,11 @@ use crate::budget::Budget;
 /// How many aliases a document may have.
 pub(super) const MAXIMUM_ALIASES: usize = 100_000;
 
-/// How many values all aliases of a document may stand for, besides one for each four bytes of its text.
-const COPIES: usize = 20_000;
+/// How many values all aliases of a document may stand for, besides one for each eight bytes of its text.
+const COPIES: usize = 2_000;
+
+/// What a copy takes, with what is kept beside it.
+const COPY: usize = 96;
 
 /// Gives every alias its copy.
 pub(super) fn expand(
@@ -26,13 +29,16 @@ pub(super) fn expand(
         extras.aliases.iter().map(|(&alias, &target)| (alias, target)).collect();
     // In the order of the text, so that what an alias stands for is complete.
     aliases.sort_unstable();
-    let copies = COPIES + text.len() / 4;
+    let copies = COPIES + text.len() / 8;
     let limit = nodes.len() + copies;
     for (alias, target) in aliases {
         let start = nodes.get(alias as usize).map_or(0, |node| node.start);
         let before_copy = nodes.len();
         let complete = copy_content(nodes, extras, target, alias, limit);
-        budget.memory((nodes.len() - before_copy) * size_of::<Node>())?;
+        budget.memory((nodes.len() - before_copy) * COPY)?;
+        for copy in nodes.iter_mut().skip(before_copy) {
+            copy.mark(flag::IN_ALIAS);
+        }
         budget.work(1 + nodes.len() - before_copy)?;
         if complete.is_none() {
             let before = text.get(..start as usize).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::Document;
 use super::aliases::copy_content;
 use super::build::{MAXIMUM_NESTING, index};
-use super::node::{Kind, NONE, Node, NodeId, Style, flag};
+use super::node::{Kind, NONE, Node, NodeId, Style, flag, flag::IN_ALIAS};
 use super::value::Value;
 use crate::budget::{Exceeded, OverBudget};
 use crate::tag::Tag;
@@ -28,7 +28,7 @@ impl Fresh {
 }
 
 /// What a new node takes beside its texts, with what is kept to find it and to write it.
-const NEW_NODE: usize = 192;
+const NEW_NODE: usize = 240;
 /// How often the texts of a new node are there at the same time: as they are, as they are written, in the output.
 const TEXTS: usize = 4;
 /// What at least stands around a new value in the output.
@@ -87,7 +87,7 @@ impl Document<'_> {
             (Kind::Sequence, Value::Sequence(entries)) => self.set_entries(node, entries),
             (Kind::Scalar, value) if self.is_value(node, &value) => self.budget.check(),
             (_, value) => {
-                self.afford(&value)?;
+                self.afford(node, &value)?;
                 self.discard_content(node);
                 self.fill(node, value)
             }
@@ -240,7 +240,7 @@ impl Document<'_> {
             }
             return Ok(());
         }
-        let count = self.afford_copy(from)?;
+        let count = self.afford_copy(from, node)?;
         self.make_room(count)?;
         self.check_depth(node)?;
         self.discard_content(node);
@@ -251,7 +251,7 @@ impl Document<'_> {
     }
 
     /// Counts what a copy of a collection takes, and of how many nodes it is.
-    fn afford_copy(&self, from: NodeId) -> Result<usize, OverBudget> {
+    fn afford_copy(&self, from: NodeId, to: NodeId) -> Result<usize, OverBudget> {
         let mut due = vec![from];
         let mut count = 0;
         while let Some(id) = due.pop() {
@@ -265,7 +265,7 @@ impl Document<'_> {
                 }
                 None => node.key_length as usize,
             };
-            self.afford_node(texts)?;
+            self.afford_node(to, texts)?;
             due.extend(self.all_children(id));
         }
         Ok(count)
@@ -281,16 +281,20 @@ impl Document<'_> {
         Ok(())
     }
 
-    /// Counts what a new node with texts of this length takes.
-    pub(super) fn afford_node(&self, texts: usize) -> Result<(), OverBudget> {
+    /// Counts what a new node with texts of this length takes at this place.
+    fn afford_node(&self, place: NodeId, texts: usize) -> Result<(), OverBudget> {
         self.budget.memory(NEW_NODE + TEXTS * texts)?;
+        if self.node(place).is_some_and(|node| node.has(IN_ALIAS | flag::ALIAS)) {
+            // If it is written after all, it is counted then.
+            return Ok(());
+        }
         self.budget.write(AROUND + texts)
     }
 
     /// Counts what the text of a value that takes the place of another takes.
-    fn afford(&self, value: &Value) -> Result<(), OverBudget> {
+    fn afford(&self, place: NodeId, value: &Value) -> Result<(), OverBudget> {
         match value {
-            Value::Scalar(text, _) => self.afford_node(text.len()),
+            Value::Scalar(text, _) => self.afford_node(place, text.len()),
             _ => self.budget.check(),
         }
     }
@@ -420,7 +424,7 @@ impl Document<'_> {
     ) -> Result<NodeId, OverBudget> {
         self.budget.work(1)?;
         let text = if let Value::Scalar(text, _) = &value { text.len() } else { 0 };
-        self.afford_node(key.as_deref().map_or(0, str::len) + text)?;
+        self.afford_node(parent, key.as_deref().map_or(0, str::len) + text)?;
         self.make_room(1)?;
         self.leave_flow(parent);
         let new = NodeId(index(self.nodes.len()));
@@ -431,7 +435,7 @@ impl Document<'_> {
         self.nodes.push(Node {
             key: 0,
             key_length: 0,
-            flags: flag::NEW,
+            flags: flag::NEW | self.node(parent).map_or(0, |parent| parent.flags & IN_ALIAS),
             start: 0,
             end: 0,
             parent: parent.0,

@@ -69,6 +69,8 @@ pub(super) mod flag {
     pub(crate) const EXPLICIT: u16 = 1 << 8;
     /// An alias that, when the document was last written, was what its anchor was.
     pub(crate) const SAME: u16 = 1 << 10;
+    /// In an alias, or in what was copied from one: most of it will not be written.
+    pub(crate) const IN_ALIAS: u16 = 1 << 11;
     /// A key of a flow mapping without a colon.
     pub(crate) const NO_COLON: u16 = 1 << 9;
 }

@@ -255,10 +255,17 @@ impl<'a> Document<'a> {
                 Value::Scalar(text.into_owned(), self.tag(node).unwrap_or(Tag::Null))
             }
             _ if self.budget.memory(cost).is_err() => Value::null(),
-            Kind::Sequence => Value::Sequence(self.children(node).map(|child| self.value(child)).collect()),
-            Kind::Mapping => Value::Mapping(
-                self.fields(node).map(|(key, child)| (key.into_owned(), self.value(child))).collect(),
-            ),
+            // With room for all of them at once, there is no room left over.
+            Kind::Sequence => {
+                let mut entries = Vec::with_capacity(self.len(node));
+                entries.extend(self.children(node).map(|child| self.value(child)));
+                Value::Sequence(entries)
+            }
+            Kind::Mapping => {
+                let mut fields = Vec::with_capacity(self.len(node));
+                fields.extend(self.fields(node).map(|(key, child)| (key.into_owned(), self.value(child))));
+                Value::Mapping(fields)
+            }
         }
     }
 

@@ -192,7 +192,7 @@ const ELSEWHERE: &[(Kind, Kind, &[&str])] = &[
 pub(super) fn all() -> Vec<NameReference> {
     let in_pods = IN_PODS.iter().flat_map(|(named, pods, fields)| {
         pods.iter().flat_map(move |(kind, pod)| {
-            fields.iter().map(move |field| reference(*named, ("", "", kind), format!("{pod}{field}")))
+            fields.iter().map(move |field| reference(*named, ("", "", kind), &format!("{pod}{field}")))
         })
     });
     let elsewhere = ELSEWHERE.iter().flat_map(|(named, naming, fields)| {

@@ -51,7 +51,9 @@ impl Document<'_> {
                 continue;
             }
             let text = self.text(alias);
-            self.afford_node(text.as_deref().map_or(0, str::len))?;
+            let length = text.as_deref().map_or_else(|| self.length(target), str::len);
+            self.budget.memory(4 * length)?;
+            self.budget.write(length)?;
             let text = text.map(std::borrow::Cow::into_owned);
             let scalar = text.map(|text| (text, self.tag(alias).unwrap_or(Tag::Null)));
             let fresh = self.fresh.entry(alias.0).or_default();
@@ -63,6 +65,11 @@ impl Document<'_> {
             self.touch(alias);
         }
         self.budget.check()
+    }
+
+    /// How long the text of a value is.
+    fn length(&self, id: NodeId) -> usize {
+        self.node(id).map_or(0, |node| (node.end - node.start) as usize)
     }
 
     /// Whether a comment was set in a collection.
