@@ -8,5 +8,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if process::run_as_watchdog() {
+        return ExitCode::SUCCESS;
+    }
     function_runner::cli::main(std::env::args_os())
 }

@@ -235,7 +235,7 @@ pub(crate) fn start_local(
 /// Starts what runs functions as processes.
 fn start_processes(settings: &ProcessSettings, max_output: usize) -> anyhow::Result<Processes> {
     let ProcessSettings { timeout, max_concurrent, max_queued, inherited } = settings;
-    let supervisor = Supervisor::start().context("cannot supervise function processes")?;
+    let supervisor = Supervisor::start_with_watchdog().context("cannot supervise function processes")?;
     let scratch = Scratch::find(Scratch::candidates()).context("functions need a private folder each")?;
     let limits = ProcessLimits {
         timeout: *timeout,

@@ -4,11 +4,7 @@
 use std::{future::Future, time::Duration};
 
 use anyhow::Context as _;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-    time,
-};
+use tokio::{signal::unix::signal, sync::mpsc, time};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use wire::Health;
@@ -45,7 +41,7 @@ pub(crate) enum Ending {
 /// One message for each signal that asks us to end.
 pub(crate) fn signals() -> anyhow::Result<mpsc::Receiver<()>> {
     let (sender, receiver) = mpsc::channel(8);
-    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+    for kind in process::END_SIGNALS {
         let mut arriving = signal(kind).context("cannot listen for signals")?;
         let sender = sender.clone();
         tokio::spawn(

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, pidf
 
 use crate::calls::{COOKIE, CallNumber, Calls};
 use crate::cancellation::Cancellation;
-use crate::scratch::PrivateFolder;
+use crate::folder::PrivateFolder;
 use crate::streams::ChildEnds;
 use crate::{Environment, Exit, Folder, Program, RunError, kill};
 
@@ -44,10 +44,12 @@ impl Call {
         let cancellation = cancellation.clone();
         let mut call = Self { calls: calls.clone(), number, root: None, cancellation, folder: None };
         if let Some(place) = program.folder.scratch() {
-            let made = calls.private_folder(place.root().join(&cookie));
-            call.folder = Some(made.map_err(|(path, source)| RunError::Folder { path, source })?);
+            let made = calls.private_folder(place, &cookie);
+            call.folder =
+                Some(made.map_err(|source| RunError::Folder { path: place.place().to_owned(), source })?);
         }
-        let mut command = command(program, call.folder.as_ref().map(PrivateFolder::path), &cookie);
+        let folder = call.folder.as_ref().map(PrivateFolder::path);
+        let mut command = command(program, folder.as_deref(), &cookie);
         command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
         // Dropping std's handle of a child neither kills nor reaps it: both are done here, by number.
         let root = calls

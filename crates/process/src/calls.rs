@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 
 use rustix::process::Pid;
 use tokio::sync::Notify;
 
+use crate::Scratch;
+use crate::folder::PrivateFolder;
 use crate::memory::Memory;
-use crate::scratch::{self, PrivateFolder};
 
 /// The environment variable that marks every process of a call.
 pub(crate) const COOKIE: &str = "FUNCTION_CALL";
@@ -41,7 +42,7 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn new() -> Self {
         Self {
-            prefix: format!("{}{}", scratch::PREFIX, random_name()),
+            prefix: format!("function-{}", random_name()),
             next: AtomicU64::new(1),
             spawning: RwLock::default(),
             roots: Mutex::default(),
@@ -55,6 +56,11 @@ impl Calls {
 
     pub(crate) fn next_number(&self) -> CallNumber {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the cookies of all calls begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// The value of [`COOKIE`] for a call; its private folder has the same name.
@@ -118,16 +124,17 @@ impl Calls {
         lock(&self.spare)
     }
 
-    /// A private folder at this path: a spare one in the same place, by a new name, or a new one.
-    pub(crate) fn private_folder(&self, path: PathBuf) -> Result<PrivateFolder, (PathBuf, io::Error)> {
+    /// A private folder of this name: a spare one in the same place, or a new one.
+    pub(crate) fn private_folder(&self, scratch: &Scratch, name: &str) -> io::Result<PrivateFolder> {
+        let instance = scratch.instance()?;
         let spare = {
             let mut spare = self.spare_folders();
-            let at = spare.iter().position(|folder| folder.path().parent() == path.parent());
+            let at = spare.iter().position(|folder| folder.is_in(&instance));
             at.map(|at| spare.swap_remove(at))
         };
-        match spare.and_then(|folder| folder.renamed(&path).ok()) {
+        match spare.and_then(|folder| folder.renamed(name).ok()) {
             Some(folder) => Ok(folder),
-            None => PrivateFolder::make(path),
+            None => PrivateFolder::make(instance, name),
         }
     }
 

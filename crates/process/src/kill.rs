@@ -1,13 +1,19 @@
 //! Kills processes together with what they have started, and never one that merely got a number again.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
+use crate::calls::COOKIE;
 use crate::procfs::{self, Stat};
+
+/// How often all processes are looked at for marks, and the time between: what cannot be killed is left.
+const MARKED_TRIES: u32 = 500;
+const MARKED_WAIT: Duration = Duration::from_millis(10);
 
 /// Kills a call: its root, the root's process group and everything below the root. The root must be an
 /// unreaped child of this process, so that its number, and its group's, still mean what they did.
@@ -32,6 +38,22 @@ pub(crate) fn tree(top: Stat) {
     let mut targets = below(top);
     targets.push(top);
     all(&targets);
+}
+
+/// Kills every process that carries the mark of such a call, with what is below it, until there is none: it may
+/// be starting new ones all the time.
+pub(crate) fn marked(is_such: impl Fn(&str) -> bool) {
+    let is_marked = |pid| procfs::environment_values(pid, COOKIE).iter().any(|cookie| is_such(cookie));
+    for _ in 0..MARKED_TRIES {
+        let found: Vec<Stat> =
+            procfs::all().into_iter().filter_map(procfs::stat).filter(|stat| !stat.zombie).collect();
+        let found: Vec<Stat> = found.into_iter().filter(|stat| is_marked(stat.pid)).collect();
+        if found.is_empty() {
+            return;
+        }
+        found.into_iter().for_each(tree);
+        std::thread::sleep(MARKED_WAIT);
+    }
 }
 
 fn all(targets: &[Stat]) {

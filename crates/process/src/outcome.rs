@@ -90,12 +90,12 @@ pub enum RunError {
     },
     /// The private folder could not be made.
     #[error(
-        "cannot make a private folder {}: {source}; \
-         make its parent writable, or free space and inodes there",
+        "cannot make a private folder in {}: {source}; \
+         make it writable, or free space and inodes there",
         path.display()
     )]
     Folder {
-        /// The folder.
+        /// Where.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,

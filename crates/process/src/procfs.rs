@@ -57,9 +57,21 @@ fn children_by_list(pid: Pid) -> Vec<Pid> {
 }
 
 fn children_by_scan(parent: Pid) -> Vec<Pid> {
+    let is_child = |&pid: &Pid| stat(pid).is_some_and(|stat| stat.parent == parent.as_raw_pid());
+    all().into_iter().filter(is_child).collect()
+}
+
+/// All processes.
+pub(crate) fn all() -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = processes.flatten().filter_map(|entry| parse_pid(entry.file_name().to_str()?));
-    pids.filter(|&pid| stat(pid).is_some_and(|stat| stat.parent == parent.as_raw_pid())).collect()
+    processes.flatten().filter_map(|entry| parse_pid(entry.file_name().to_str()?)).collect()
+}
+
+/// Whether a child of process `own` may have been given to it, rather than started by it: the kernel gives
+/// orphans to the first thread, and a thread keeps the children that it has started.
+pub(crate) fn may_be_adopted(own: Pid, child: Pid) -> bool {
+    fs::read_to_string(format!("/proc/{own}/task/{own}/children"))
+        .is_ok_and(|list| list.split_ascii_whitespace().filter_map(parse_pid).any(|pid| pid == child))
 }
 
 fn parse_pid(text: &str) -> Option<Pid> {

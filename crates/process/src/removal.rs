@@ -3,25 +3,27 @@
 
 use std::ffi::CStr;
 use std::fs::Permissions;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// Removes the folder and all it holds. No link is followed.
+/// Removes the folder of this name in `parent` and all it holds, or what is there in its place. No link is
+/// followed.
 ///
 /// Nesting is not walked down but flattened: folders inside a folder are moved up next to it before it is
 /// removed. So neither recursion nor open descriptors grow with depth.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match unlinkat(CWD, path, AtFlags::REMOVEDIR) {
+pub(crate) fn remove(parent: impl AsFd, name: &str) -> Result<(), Errno> {
+    let parent = parent.as_fd();
+    match unlinkat(parent, name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // A link to a folder is none.
+        Err(Errno::NOTDIR) => return unlinkat(parent, name, AtFlags::empty()),
         Err(_) => {}
     }
-    let top = open(CWD, path)?;
+    let top = open(parent, name)?;
     let mut moved = 0;
     loop {
         let mut removed_any = false;
@@ -30,11 +32,11 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
             Ok(()) => removed_any = true,
             Err(error) => failure = Some(error),
         })?;
-        match unlinkat(CWD, path, AtFlags::REMOVEDIR) {
+        match unlinkat(parent, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             // Removing while listing may skip entries, and moving up adds some: list again.
             Err(Errno::NOTEMPTY | Errno::EXIST) if removed_any => {}
-            Err(error) => return Err(failure.unwrap_or(error).into()),
+            Err(error) => return Err(failure.unwrap_or(error)),
         }
     }
 }
@@ -114,7 +116,13 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::CWD;
+
+    fn remove(path: &Path) -> Result<(), Errno> {
+        super::remove(CWD, path.to_str().unwrap())
+    }
 
     fn folder() -> PathBuf {
         let path = std::env::temp_dir().join(format!("removal-{}", crate::calls::random_name()));
@@ -146,6 +154,25 @@ mod tests {
         assert!(outside.join("kept").exists());
         remove(&outside).unwrap();
         remove(&outside).unwrap(); // gone already is no error
+    }
+
+    #[test]
+    fn what_is_there_in_the_place_of_a_folder_is_removed_and_not_followed() {
+        let outside = folder();
+        fs::write(outside.join("kept"), "x").unwrap();
+        for target in [outside.clone(), outside.join("kept"), "/nonexistent".into()] {
+            let path = folder();
+            fs::remove_dir(&path).unwrap();
+            symlink(&target, &path).unwrap();
+            remove(&path).unwrap();
+            assert!(fs::symlink_metadata(&path).is_err(), "a link to {} is still there", target.display());
+        }
+        let path = folder();
+        fs::remove_dir(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        remove(&path).unwrap();
+        assert!(!path.exists() && outside.join("kept").exists());
+        remove(&outside).unwrap();
     }
 
     #[test]

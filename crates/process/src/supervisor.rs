@@ -1,6 +1,6 @@
 //! The handle through which functions are run.
 
-use std::io;
+use std::io::{self, PipeWriter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::calls::Calls;
 use crate::cancellation::Cancellation;
 use crate::sweeper::{Sweeper, Swept};
-use crate::{Finished, Limits, Log, Program, RunError, descriptors, procfs, run};
+use crate::{Finished, Limits, Log, Program, RunError, descriptors, procfs, run, watchdog};
 
 /// How long after its deadline a call that has no thread is given up.
 const NO_THREAD: Duration = Duration::from_millis(5);
@@ -33,17 +33,35 @@ const SLOW_THREAD: Duration = Duration::from_millis(150);
 /// soon as no running call is old enough to have started it.
 ///
 /// # What this means for other children of this process
-/// - Those in this process's own group, without `FUNCTION_CALL`, are taken for helpers that other code here
-///   has started and waits for: they are never killed, and reaped only when nobody did for ten seconds.
+/// - Those in this process's own group that any thread but the first has started, without `FUNCTION_CALL`, are
+///   helpers that other code here waits for: they are never killed, and reaped only when nobody did for ten
+///   seconds. Of the children of the first thread nobody can tell whether it has started them or was given
+///   them, so it must not start any; and threads that do must outlive them.
 /// - Those that existed before [`Supervisor::start`] are never killed; they are reaped.
 /// - All others were given to this process when their parents ended. They are reaped, and killed by the
 ///   rules above. So other code must start its children without a group or session of their own, or by
 ///   [`Supervisor::run`].
+///
+/// # Where this process is killed
+/// With [`Supervisor::start_with_watchdog`] there is a process that ends what carries `FUNCTION_CALL` when this
+/// one has died. It does not find what a function has started and stripped of that variable.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     calls: Arc<Calls>,
     swept: watch::Receiver<Swept>,
 }
+
+/// The signals by which people and programs end a process, and which end it at once where it does not listen:
+/// whoever has a supervisor listens to all of them, and ends its functions first.
+pub const END_SIGNALS: [SignalKind; 7] = [
+    SignalKind::terminate(),
+    SignalKind::interrupt(),
+    SignalKind::hangup(),
+    SignalKind::quit(),
+    SignalKind::user_defined1(),
+    SignalKind::user_defined2(),
+    SignalKind::alarm(),
+];
 
 /// There is one supervisor at a time: a second would take the first one's functions for left-overs.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -73,6 +91,18 @@ impl Supervisor {
     /// and starts the sweeper on the current tokio runtime, where it works until that runtime ends. To be
     /// called early, before other code starts processes.
     pub fn start() -> io::Result<Self> {
+        Self::start_guarded(|_| Ok(None))
+    }
+
+    /// The same, and functions are ended also where this process is killed: by another one of the same
+    /// program, whose `main` calls [`run_as_watchdog`](crate::run_as_watchdog) before all else.
+    pub fn start_with_watchdog() -> io::Result<Self> {
+        Self::start_guarded(watchdog::start)
+    }
+
+    fn start_guarded(
+        start_watchdog: impl FnOnce(&str) -> io::Result<Option<PipeWriter>>,
+    ) -> io::Result<Self> {
         let runtime = Handle::try_current().map_err(io::Error::other)?;
         let only = Only::claim()?;
         if !procfs::is_ours() {
@@ -85,9 +115,11 @@ impl Supervisor {
         let calls = Arc::new(Calls::new());
         let children = signal(SignalKind::child())?;
         let (sender, swept) = watch::channel(Swept::default());
+        // Before the sweeper, which leaves alone what it finds.
+        let watchdog = start_watchdog(calls.prefix())?;
         let sweeper = Sweeper::new(calls.clone(), sender);
         runtime.spawn(async move {
-            let _only = only;
+            let _kept = (only, watchdog);
             sweeper.work(children).await;
         });
         Ok(Self { calls, swept })

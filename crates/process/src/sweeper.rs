@@ -2,20 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, RawPid, WaitOptions, getpid, waitpid};
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep};
 
 use crate::calls::{COOKIE, CallNumber, Calls};
+use crate::folder::PrivateFolder;
+use crate::kill;
 use crate::procfs::{self, Stat};
-use crate::scratch::PrivateFolder;
-use crate::{kill, removal};
 
 /// Between a reason to sweep and the sweep: gathers the ends of many calls, most of which leave nothing.
 const GATHER: Duration = Duration::from_millis(20);
@@ -54,7 +53,7 @@ pub(crate) struct Sweeper {
     older: HashSet<(Pid, u64)>,
     /// Orphans seen in the latest sweep, by number and start time.
     known: HashMap<(Pid, u64), Orphan>,
-    removals: JoinSet<Removal>,
+    removals: JoinSet<Result<Removal, JoinError>>,
     /// When the spare folders were last added to.
     spared: Instant,
 }
@@ -69,7 +68,7 @@ struct Orphan {
 /// An attempt to remove a private folder.
 #[derive(Debug)]
 struct Removal {
-    folder: PathBuf,
+    folder: PrivateFolder,
     tries: u32,
     result: io::Result<()>,
 }
@@ -210,7 +209,8 @@ impl Sweeper {
     }
 
     fn judge_unmarked(&self, orphan: Stat, oldest_root: Option<u64>) -> Verdict {
-        if orphan.group == self.own_group {
+        // A function can join our group, but not become a child of another thread than the first.
+        if orphan.group == self.own_group && !procfs::may_be_adopted(self.own, orphan.pid) {
             return if orphan.zombie { Verdict::Owned } else { Verdict::Foreign };
         }
         if orphan.started < self.started || self.older.contains(&(orphan.pid, orphan.started)) {
@@ -240,29 +240,32 @@ impl Sweeper {
         if !keep || self.spared.elapsed() >= SPARE_LIFE {
             discarded.append(&mut self.calls.spare_folders());
         }
-        for folder in discarded.into_iter().map(PrivateFolder::into_path) {
+        for folder in discarded {
             // Mostly functions leave nothing in it.
-            if std::fs::remove_dir(&folder).is_err() {
+            if !folder.remove_empty() {
                 self.remove_later(folder, 1, Duration::ZERO);
             }
         }
     }
 
-    fn remove_later(&mut self, folder: PathBuf, tries: u32, wait: Duration) {
+    fn remove_later(&mut self, folder: PrivateFolder, tries: u32, wait: Duration) {
         self.removals.spawn(async move {
             sleep(wait).await;
-            let path = folder.clone();
-            let removed = tokio::task::spawn_blocking(move || removal::remove(&path)).await;
-            Removal { folder, tries, result: removed.unwrap_or_else(|error| Err(io::Error::other(error))) }
+            let remove = move || {
+                let result = folder.remove();
+                Removal { folder, tries, result }
+            };
+            spawn_blocking(remove).await
         });
     }
 
-    fn removed(&mut self, removal: Result<Removal, JoinError>) {
-        let Ok(Removal { folder, tries, result: Err(error) }) = removal else { return };
+    fn removed(&mut self, removal: Result<Result<Removal, JoinError>, JoinError>) {
+        let Ok(Ok(Removal { folder, tries, result: Err(error) })) = removal else { return };
         if tries < REMOVAL_TRIES {
             self.remove_later(folder, tries + 1, REMOVAL_WAIT * (1 << tries));
         } else {
-            tracing::warn!(folder = %folder.display(), %error, "cannot remove a private folder: remove it by hand");
+            let path = folder.path();
+            tracing::warn!(folder = %path.display(), %error, "cannot remove a private folder: remove it by hand");
         }
     }
 }

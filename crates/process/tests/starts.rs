@@ -27,19 +27,19 @@ fn what_cannot_be_started_is_said() {
     block_on(async {
         let scratch = scratch();
         let file = |name: &str, content: &str, mode: u32| {
-            let path = scratch.root().join(name);
+            let path = scratch.place().join(name);
             fs::write(&path, content).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             path
         };
-        let missing = scratch.root().join("missing");
+        let missing = scratch.place().join("missing");
         let locked = file("locked", "#!/bin/sh\n", 0o644);
         let text = file("text", "just text\n", 0o755);
         let empty = file("empty", "", 0o755);
         let orphaned = file("orphaned", "#!/no/such/interpreter\n", 0o755);
         for (path, kind, words) in [
             (missing, Some(ErrorKind::NotFound), "exist"),
-            (scratch.root().to_path_buf(), Some(ErrorKind::PermissionDenied), "may execute"),
+            (scratch.place().to_path_buf(), Some(ErrorKind::PermissionDenied), "may execute"),
             (locked, Some(ErrorKind::PermissionDenied), "may execute"),
             (text, None, "#!"),
             (empty, None, "#!"),
@@ -53,8 +53,8 @@ fn what_cannot_be_started_is_said() {
             }
         }
         supervisor().idle().await;
-        assert_eq!(fs::read_dir(scratch.root()).unwrap().count(), 4, "no private folder stays");
-        fs::remove_dir_all(scratch.root()).unwrap();
+        assert_eq!(private_folders(&scratch), [] as [String; 0], "no private folder stays");
+        fs::remove_dir_all(scratch.place()).unwrap();
     });
 }
 
@@ -118,7 +118,7 @@ fn private_folders_are_where_they_should_be_and_go() {
         let working = Program { folder: Folder::Working(scratch.clone()), ..shell(script, "none") };
         let finished = supervisor().run(&working, Bytes::new(), &LIMITS).await.unwrap();
         let working = lines(&finished.output);
-        assert!(working[0].starts_with(scratch.root().to_str().unwrap()));
+        assert!(working[0].starts_with(scratch.place().to_str().unwrap()));
         assert_eq!((&working[0], &working[0]), (&working[1], &working[2]));
         assert_eq!(working[3], "700");
 
@@ -128,7 +128,7 @@ fn private_folders_are_where_they_should_be_and_go() {
         let temporary = lines(&finished.output);
         assert_eq!(temporary[0], std::env::current_dir().unwrap().to_str().unwrap());
         assert_eq!(temporary[1], std::env::var("HOME").unwrap_or_default());
-        assert!(temporary[2].starts_with(scratch.root().to_str().unwrap()));
+        assert!(temporary[2].starts_with(scratch.place().to_str().unwrap()));
         assert_ne!(temporary[2], working[2]);
 
         // A function may remove its folder itself.
@@ -136,11 +136,11 @@ fn private_folders_are_where_they_should_be_and_go() {
         supervisor().run(&own, Bytes::new(), &LIMITS).await.unwrap();
 
         supervisor().idle().await;
-        assert_eq!(fs::read_dir(scratch.root()).unwrap().count(), 0);
-        fs::remove_dir(scratch.root()).unwrap();
+        assert_eq!(private_folders(&scratch), [] as [String; 0]);
+        fs::remove_dir_all(scratch.place()).unwrap();
         let error = supervisor().run(&own, Bytes::new(), &LIMITS).await.unwrap_err();
         assert!(matches!(error, RunError::Folder { .. }), "{error}");
-        assert!(error.to_string().contains(scratch.root().to_str().unwrap()));
+        assert!(error.to_string().contains(scratch.place().to_str().unwrap()));
     });
 }
 
@@ -209,9 +209,49 @@ fn a_folder_is_as_new_for_every_call_whatever_the_one_before_did() {
         assert_eq!(names.len(), seen.len(), "each call has a name of its own");
         // Unused ones go by themselves, too.
         eventually(std::time::Duration::from_secs(10), "all folders are gone", || {
-            fs::read_dir(scratch.root()).unwrap().count() == 0
+            private_folders(&scratch).is_empty()
         })
         .await;
-        fs::remove_dir(scratch.root()).unwrap();
+        fs::remove_dir_all(scratch.place()).unwrap();
+    });
+}
+
+#[test]
+fn what_a_function_does_to_its_folder_is_its_own_loss() {
+    block_on(async {
+        let (scratch, outside) = (scratch(), scratch());
+        let kept = outside.place().join("kept");
+        fs::write(&kept, "x").unwrap();
+        let target = outside.place().display();
+        let link_it = "cd /; rm -r $TMPDIR; ln -s";
+        for script in [
+            format!("{link_it} {target} $TMPDIR"),
+            format!("{link_it} / $TMPDIR"),
+            format!("{link_it} /nonexistent $TMPDIR"),
+            "cd /; rm -r $TMPDIR; echo file >$TMPDIR".to_owned(),
+            // The folder around it, too.
+            "cd /; rm -r ${TMPDIR%/*}".to_owned(),
+            "mv ${TMPDIR%/*} ${TMPDIR%/*}.moved".to_owned(),
+            format!("cd /; mv ${{TMPDIR%/*}} {target}/moved; ln -s {target} ${{TMPDIR%/*}}"),
+            "chmod 0 ${TMPDIR%/*}".to_owned(),
+            "rm ${TMPDIR%/*}/.lock".to_owned(),
+        ] {
+            let run = async |script: &str| {
+                let program = Program { folder: Folder::Working(scratch.clone()), ..shell(script, "none") };
+                supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap()
+            };
+            run(&script).await;
+            let next = run("ls -A; stat -c %a .; cd $TMPDIR; pwd >file; cat file").await;
+            let next = String::from_utf8(next.output.to_vec()).unwrap();
+            let lines: Vec<_> = next.lines().collect();
+            assert!(lines.len() == 2 && lines[0] == "700", "after {script}: {next}");
+            assert!(lines[1].starts_with(scratch.place().to_str().unwrap()), "after {script}: {next}");
+            supervisor().idle().await;
+            assert_eq!(private_folders(&scratch), [] as [String; 0], "after {script}");
+        }
+        assert!(kept.exists(), "a link was followed");
+        for place in [scratch.place(), outside.place()] {
+            fs::remove_dir_all(place).unwrap();
+        }
     });
 }

@@ -1,12 +1,12 @@
 //! The server: one function, evaluated as often as it is asked.
 
-use std::{io, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{io, num::NonZeroUsize, path::PathBuf, process::ExitCode, sync::Arc};
 
 use flags::{Command, Flag, Flags, Group, Mistake, Mistakes};
-use process::{Environment, Folder, Limits, Program, Scratch, Supervisor};
+use process::{AcquireError, Environment, FairQueue, Folder, Limits, Program, Scratch, Supervisor};
 use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::oneshot,
+    signal::unix::signal,
+    sync::{mpsc, oneshot},
 };
 use tonic::{Request, Response, Status};
 use wire::{
@@ -46,6 +46,11 @@ pub(crate) static COMMAND: Command = Command {
         flags: &[PORT.spec(), MAX_REQUEST_BODY_SIZE.spec(), VERBOSITY.spec()],
     }],
 };
+
+/// How many calls run at once, and how many may wait for that. Calls given to a pod run at once, so this is
+/// far beyond what anybody means to give it, and within what a container can take.
+const MAX_RUNNING: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+const MAX_WAITING: usize = 1024;
 
 struct Settings {
     port: u16,
@@ -96,14 +101,15 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
         io::Error::new(error.kind(), format!("cannot listen on port {port} (--port): {error}"))
     })?;
     let address = listener.local_addr()?;
-    let supervisor = Supervisor::start()?;
+    let supervisor = Supervisor::start_with_watchdog()?;
     let health = Health::new();
     let metrics = Metrics::default();
     metrics.offer(log);
     let limits =
         Limits { deadline: None, max_output: limit.saturating_sub(wire::ENVELOPE), max_log: Limits::MAX_LOG };
     let entrypoint = program.path.display().to_string();
-    let wrapper = Wrapper { supervisor: supervisor.clone(), program, limits, log };
+    let queue = FairQueue::new(MAX_RUNNING, MAX_WAITING);
+    let wrapper = Wrapper { supervisor: supervisor.clone(), queue, program, limits, log };
     let service = FunctionEvaluatorServer::new(wrapper)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX);
@@ -137,21 +143,21 @@ fn memory() -> Memory {
 /// Two futures: the first resolves at the first signal, after which running
 /// calls may finish, the other one at the second, which ends everything.
 fn on_signals(health: Health, log: Log) -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (sender, mut signals) = mpsc::channel(2);
+    for kind in process::END_SIGNALS {
+        let mut arriving = signal(kind)?;
+        let sender = sender.clone();
+        tokio::spawn(
+            async move { while arriving.recv().await.is_some() && sender.send(()).await.is_ok() {} },
+        );
+    }
     let (first, drain) = oneshot::channel::<()>();
     let end = async move {
-        let mut any = async || {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
-        any().await;
+        signals.recv().await;
         log.info("told to end: clients are asked to leave, calls that arrive are answered");
         health.close();
         let _ = first.send(());
-        any().await;
+        signals.recv().await;
     };
     let drain = async move {
         let _ = drain.await;
@@ -162,6 +168,7 @@ fn on_signals(health: Health, log: Log) -> io::Result<(impl Future<Output = ()>,
 /// Evaluates the one function of this pod.
 struct Wrapper {
     supervisor: Supervisor,
+    queue: FairQueue,
     program: Program,
     limits: Limits,
     log: Log,
@@ -170,7 +177,8 @@ struct Wrapper {
 impl Wrapper {
     async fn evaluate(&self, request: EvaluateFunctionRequest, arrival: Arrival) -> Result<Answer, Failure> {
         let image = request.image;
-        let limits = Limits { deadline: arrival.deadline, ..self.limits };
+        signals.recv().await;
+        log.info("told to end: clients are asked to leave, calls that arrive are answered");
         match self.supervisor.run(&self.program, request.resource_list, &limits).await {
             Ok(finished) => wire::verdict(&image, finished).await,
             Err(error) => Err(wire::run_failure(&image, &error, |stderr| Failure::TimedOut {
@@ -179,6 +187,14 @@ impl Wrapper {
                 stderr,
             })),
         }
+    }
+}
+
+fn refused(image: &str, error: &AcquireError) -> Failure {
+    let (image, cause, stderr) = (image.to_owned(), error.to_string(), String::new());
+    match error {
+        AcquireError::Full { .. } => Failure::Exhausted { image, cause, stderr },
+        AcquireError::TimedOut { .. } => Failure::TimedOut { image, cause, stderr },
     }
 }
 
@@ -212,5 +228,39 @@ impl FunctionEvaluator for Wrapper {
         let Answer { resource_list, log, .. } =
             result.map_err(|failure| failure.into_status(arrival.room))?;
         Ok(Response::new(EvaluateFunctionResponse { resource_list, log }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_beyond_the_bound_are_refused_and_those_within_it_are_not() {
+        let program = Program {
+            path: "/bin/cat".into(),
+            arguments: Vec::new(),
+            environment: Environment::Inherited,
+            folder: Folder::None,
+        };
+        let wrapper = Wrapper {
+            supervisor: Supervisor::start().unwrap(),
+            queue: FairQueue::new(NonZeroUsize::MIN, 0),
+            program,
+            limits: Limits { deadline: None, max_output: 1000, max_log: 1000 },
+            log: Log::new(0),
+        };
+        let request = || EvaluateFunctionRequest {
+            image: "example.com/cat".to_owned(),
+            resource_list: "kind: ResourceList\n".into(),
+            ..EvaluateFunctionRequest::default()
+        };
+        let running = wrapper.queue.acquire("", None).await.unwrap();
+        let failure = wrapper.evaluate(request(), None).await.unwrap_err();
+        assert_eq!(failure.code(), tonic::Code::ResourceExhausted);
+        assert!(failure.to_string().contains("1 calls are running and 0 are waiting"), "{failure}");
+        drop(running);
+        wrapper.evaluate(request(), None).await.unwrap();
+        assert_eq!(wrapper.queue.running(), 0);
     }
 }

@@ -82,8 +82,9 @@ fn run(
     }
 }
 
-/// Runs a command to its end in a runtime of its own.
-fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>>) -> ExitCode {
+/// Runs a command to its end in a runtime of its own, and not on this thread: what functions leave behind becomes
+/// children of the first thread, so that must have no others.
+fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>> + Send + 'static) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -91,7 +92,8 @@ fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>>) -> ExitCo
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(command).unwrap_or_else(|error| {
+    let ended = runtime.block_on(runtime.spawn(command));
+    let code = ended.unwrap_or_else(|panic| Err(panic.into())).unwrap_or_else(|error| {
         complain(&format!("function-runner: {error:#}"));
         ExitCode::FAILURE
     });

@@ -54,6 +54,17 @@ pub(crate) fn scratch() -> Scratch {
     Scratch::find([root]).unwrap()
 }
 
+/// The private folders that are there, by name.
+pub(crate) fn private_folders(scratch: &Scratch) -> Vec<String> {
+    let names = |path: PathBuf| -> Vec<String> {
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+        let entries = fs::read_dir(path).into_iter().flatten().flatten().filter(|_| !is_link);
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    };
+    let own = names(scratch.place().to_owned()).into_iter().filter(|name| name.starts_with("functions-"));
+    own.flat_map(|own| names(scratch.place().join(own))).filter(|name| name != ".lock").collect()
+}
+
 /// A text that occurs nowhere else on this machine.
 pub(crate) fn unique(name: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
