@@ -33,6 +33,9 @@ pub(crate) fn start(prefix: &str) -> io::Result<Option<PipeWriter>> {
     // What is sent to our group, as by a terminal, is not meant for it.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("watchdog").args([AS_WATCHDOG, prefix, &std::process::id().to_string()]).process_group(0);
+    // It has no use for our secrets, only for where folders are made.
+    let place = env::var_os("TMPDIR").map(|place| ("TMPDIR", place));
+    command.env_clear().envs(place);
     // Dropping the handle of a child leaves it running; it is reaped by the sweeper.
     command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/").spawn()?;
     Ok(Some(writer))

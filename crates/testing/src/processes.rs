@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The children of a process, zombies included, each as `PID STATE NAME`.
+/// The children of a process but its watchdog, zombies included, each as `PID STATE NAME`.
 pub fn children_of(process: u32) -> Vec<String> {
     let lines = processes().filter_map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
     lines
@@ -12,7 +12,9 @@ pub fn children_of(process: u32) -> Vec<String> {
             let (pid, name) = head.split_once(" (")?;
             let mut fields = tail.split_whitespace();
             let (state, parent) = (fields.next()?, fields.next()?);
-            (parent.parse() == Ok(process)).then(|| format!("{pid} {state} {name}"))
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let is_watchdog = arguments.starts_with(b"watchdog\0");
+            (parent.parse() == Ok(process) && !is_watchdog).then(|| format!("{pid} {state} {name}"))
         })
         .collect()
 }

@@ -177,8 +177,9 @@ struct Wrapper {
 impl Wrapper {
     async fn evaluate(&self, request: EvaluateFunctionRequest, arrival: Arrival) -> Result<Answer, Failure> {
         let image = request.image;
-        signals.recv().await;
-        log.info("told to end: clients are asked to leave, calls that arrive are answered");
+        let _permit =
+            self.queue.acquire("", arrival.deadline).await.map_err(|error| refused(&image, &error))?;
+        let limits = Limits { deadline: arrival.deadline, ..self.limits };
         match self.supervisor.run(&self.program, request.resource_list, &limits).await {
             Ok(finished) => wire::verdict(&image, finished).await,
             Err(error) => Err(wire::run_failure(&image, &error, |stderr| Failure::TimedOut {
@@ -256,11 +257,11 @@ mod tests {
             ..EvaluateFunctionRequest::default()
         };
         let running = wrapper.queue.acquire("", None).await.unwrap();
-        let failure = wrapper.evaluate(request(), None).await.unwrap_err();
+        let failure = wrapper.evaluate(request(), Arrival::now()).await.unwrap_err();
         assert_eq!(failure.code(), tonic::Code::ResourceExhausted);
         assert!(failure.to_string().contains("1 calls are running and 0 are waiting"), "{failure}");
         drop(running);
-        wrapper.evaluate(request(), None).await.unwrap();
+        wrapper.evaluate(request(), Arrival::now()).await.unwrap();
         assert_eq!(wrapper.queue.running(), 0);
     }
 }

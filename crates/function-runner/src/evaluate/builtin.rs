@@ -201,7 +201,7 @@ mod tests {
         let limits = BuiltinLimits {
             cores: NonZeroUsize::MIN,
             max_queued: 1,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             max_output: 1000,
             memory: Memory::new(1 << 30),
         };
