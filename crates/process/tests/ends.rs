@@ -182,7 +182,7 @@ fn a_daemon_in_the_group_of_the_service_dies() {
              while [ ! -e {joined} ]; do sleep 0.01; done; echo good"
         );
         let program = Program { folder: Folder::Working(scratch.clone()), ..shell(&script, "none") };
-        let limits = within(Duration::from_secs(60));
+        let limits = within(Duration::from_mins(1));
         let finished = supervisor().run(&program, Bytes::new(), &limits).await.unwrap();
         assert_eq!(finished.output.as_ref(), b"good\n");
         all_gone(&mark).await;
