@@ -291,3 +291,97 @@ impl Budget {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, EditError, Value};
+
+    const TEXT: &str = "a:\n- b: c\n";
+
+    #[derive(Debug)]
+    struct Script {
+        ends: Cell<bool>,
+        memory: Cell<usize>,
+    }
+
+    impl Monitor for Rc<Script> {
+        fn interrupted(&self) -> Option<Exceeded> {
+            self.ends.get().then_some(Exceeded::Time)
+        }
+
+        fn reserve(&self, bytes: usize) -> bool {
+            let left = self.memory.get().checked_sub(bytes);
+            self.memory.set(left.unwrap_or_default());
+            left.is_some()
+        }
+    }
+
+    #[test]
+    fn work_and_memory_may_grow_with_what_is_read_and_written() {
+        let budget = Budget::new(1 << 30);
+        let steps = usize::try_from(STEPS).unwrap();
+        budget.read(1000);
+        budget.write(1000).unwrap();
+        assert!(budget.step(steps + 128 * 2000));
+        assert!(!budget.step(1 << 14));
+        let over = budget.check().unwrap_err();
+        assert!(matches!(over.exceeded, Exceeded::Steps { .. }), "{over}");
+        let budget = Budget::new(1 << 30);
+        let memory = usize::try_from(MEMORY).unwrap();
+        budget.read(1000);
+        budget.memory(memory + 40 * 1000).unwrap();
+        assert!(matches!(budget.memory(1).unwrap_err().exceeded, Exceeded::Memory { .. }));
+    }
+
+    #[test]
+    fn the_first_reason_stays_and_names_the_field() {
+        let budget = Budget::new(10);
+        budget.follow("labels");
+        let over = budget.write(11).unwrap_err();
+        let told =
+            "the call would take more than 10 bytes of output, because of `labels` in the functionConfig";
+        assert_eq!(over.to_string(), told);
+        budget.follow("other");
+        assert_eq!(budget.memory(usize::MAX).unwrap_err(), over);
+        assert!(!budget.step(1) && budget.is_exceeded());
+    }
+
+    #[test]
+    fn an_exceeded_document_reads_as_an_empty_one_and_takes_no_changes() {
+        let budget = Budget::new(1000);
+        let mut document = Document::parse_within(TEXT, &budget).unwrap();
+        let root = document.root();
+        let list = document.get(root, "a").unwrap();
+        let long = document.set_field(root, "b", "x".repeat(2000)).unwrap_err();
+        assert!(matches!(long, EditError::OverBudget(_)), "{long}");
+        assert_eq!(document.get(root, "a"), None);
+        assert_eq!(document.children(list).count(), 0);
+        assert!(document.push(list, Value::null()).is_err() && document.set(list, "x").is_err());
+        assert_eq!(document.to_text().unwrap_err(), budget.check().unwrap_err());
+    }
+
+    #[test]
+    fn what_is_put_in_deeper_than_can_be_read_is_refused() {
+        let mut document = Document::parse(TEXT).unwrap();
+        let keys = vec!["k"; 10_000];
+        let deep = document.ensure_path(document.root(), &keys).unwrap_err();
+        assert_eq!(deep.to_string(), "the call would take fields nested more than 500 levels deep");
+    }
+
+    #[test]
+    fn the_monitor_is_asked_now_and_then() {
+        let script = Rc::new(Script { ends: Cell::new(false), memory: Cell::new(1 << 20) });
+        let budget = Budget::monitored(1000, script.clone());
+        assert!(budget.step(100_000));
+        budget.memory(1).unwrap();
+        assert_eq!(script.memory.get(), (1 << 20) - (1 << 18), "some at once");
+        budget.memory((1 << 18) - 1).unwrap();
+        script.memory.set(0);
+        assert_eq!(budget.memory(1).unwrap_err().exceeded, Exceeded::Busy);
+        let budget = Budget::monitored(1000, script.clone());
+        script.ends.set(true);
+        assert!(!budget.step(100_000));
+        assert_eq!(budget.check().unwrap_err().exceeded, Exceeded::Time);
+    }
+}

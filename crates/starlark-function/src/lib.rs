@@ -17,7 +17,7 @@ mod while_loops;
 use functions::{FunctionConfig, Outcome, Report, ResourceList};
 use krm::Budget;
 
-pub use process::main;
+pub use process::{main, why_it_ended};
 
 /// Its name in the catalog.
 pub const NAME: &str = "starlark";

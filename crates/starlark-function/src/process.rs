@@ -19,6 +19,23 @@ const MAXIMUM_MEMORY: u64 = 3 << 30;
 /// How often the memory is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(10);
 
+const TOO_MUCH_MEMORY: &str = "the program needs more memory than it may have";
+
+/// Why the process ended without an answer, by what it left on stderr: the runtime ends it where a single value
+/// gets no memory, or where values are nested deeper than the stack is, and cannot say more than that.
+pub fn why_it_ended(stderr: &str) -> Option<&'static str> {
+    let has = |words: &str| stderr.contains(words);
+    if has(TOO_MUCH_MEMORY) || (has("memory allocation of ") && has(" bytes failed")) {
+        Some(
+            "the program needs more memory than the 768 MiB that it may have; make it work on less at a time",
+        )
+    } else if has("has overflowed its stack") {
+        Some("the program nests values or calls too deeply; make it nest less")
+    } else {
+        None
+    }
+}
+
 /// Reads a `ResourceList` from stdin, writes the changed one to stdout, and says by the exit code whether the
 /// program succeeded. The memory of the process is bounded from here on.
 pub fn main() -> ExitCode {
@@ -53,7 +70,7 @@ pub fn main() -> ExitCode {
 fn watch_memory() {
     while let Some(resident) = resident() {
         if resident > MAXIMUM_RESIDENT {
-            print_line("failed to evaluate function: the program needs more memory than it may have");
+            print_line(&format!("failed to evaluate function: {TOO_MUCH_MEMORY}"));
             std::process::exit(1);
         }
         thread::sleep(WATCH_INTERVAL);

@@ -132,7 +132,15 @@ impl BuiltinEvaluator {
             }),
             _ => None,
         };
-        processes.run(call, task, special).await
+        processes.run(call, task, special).await.map_err(|failure| match failure {
+            Failure::OutputMalformed { image, exit, cause, stderr } => {
+                match starlark_function::why_it_ended(&stderr) {
+                    Some(why) => Failure::Exhausted { image, cause: why.to_owned(), stderr },
+                    None => Failure::OutputMalformed { image, exit, cause, stderr },
+                }
+            }
+            other => other,
+        })
     }
 
     /// What to tell of a function that is there but not offered.
@@ -224,6 +232,79 @@ mod tests {
         assert!(late.to_string().contains("after 2.00s while waiting for a processor core"), "{late}");
         drop(taken);
         assert!(chain.evaluate(&call("set-labels", None)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_for_a_core_than_may() {
+        let evaluator = Arc::new(evaluator(Offered::All));
+        let taken = evaluator.cores.acquire("set-image", None).await.unwrap();
+        let first = tokio::spawn({
+            let evaluator = evaluator.clone();
+            async move { evaluator.evaluate(&call("set-labels", None)).await }
+        });
+        while evaluator.cores.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let refused = evaluator.evaluate(&call("set-labels", None)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.to_string().contains("--max-queued-executions"), "{refused}");
+        drop(taken);
+        assert!(first.await.unwrap().is_ok());
+    }
+
+    /// With one thread for all of it, others come to their turn while a function computes.
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_computes_does_not_hold_up_the_thread_that_serves() {
+        let evaluator = evaluator(Offered::All);
+        let order = std::sync::Mutex::new(Vec::new());
+        let small = call("set-labels", None);
+        tokio::join!(
+            async {
+                evaluator.evaluate(&small).await.unwrap();
+                order.lock().unwrap().push("the call");
+            },
+            async { order.lock().unwrap().push("another") },
+        );
+        assert_eq!(*order.lock().unwrap(), ["another", "the call"]);
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_budget_is_exceeded_says_why() {
+        let evaluator = evaluator(Offered::All);
+        let labels: String = (0..50).map(|at| format!("    l{at}: v\n")).collect();
+        let list = format!(
+            "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  kind: ConfigMap\n  \
+             metadata: {{name: x}}\n  data:\n{labels}items:\n{}",
+            "- kind: A\n".repeat(50)
+        );
+        let mut call = call("set-labels", None);
+        call.resource_list = list.into();
+        let failure = evaluator.evaluate(&call).await.unwrap_err();
+        assert_eq!(failure.code(), Code::ResourceExhausted);
+        let told = failure.to_string();
+        assert!(told.contains("more than 1000 bytes of output, because of `data`"), "{told}");
+        assert!(told.contains("--max-request-body-size"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_finds_no_memory_may_be_tried_again() {
+        let mut evaluator = evaluator(Offered::All);
+        evaluator.limits.memory = Memory::new(10);
+        let failure = evaluator.evaluate(&call("set-labels", None)).await.unwrap_err();
+        assert_eq!(failure.code(), Code::ResourceExhausted);
+        assert!(failure.to_string().contains("try again later, or raise --max-memory"), "{failure}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_function_is_limited_also_without_a_deadline() {
+        let mut evaluator = evaluator(Offered::All);
+        evaluator.limits.timeout = Duration::ZERO;
+        let mut long = call("set-labels", None);
+        // Time is looked at after some thousand steps.
+        long.resource_list = format!("kind: ResourceList\nitems:\n{}", "- a: b\n".repeat(50_000)).into();
+        let failure = evaluator.evaluate(&long).await.unwrap_err();
+        assert_eq!(failure.code(), Code::DeadlineExceeded);
+        assert!(failure.to_string().contains("--function-timeout"), "{failure}");
     }
 
     #[tokio::test]

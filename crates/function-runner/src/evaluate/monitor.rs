@@ -66,3 +66,33 @@ impl Drop for AbandonGuard {
         self.0.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_ends_at_its_deadline_and_when_nobody_waits_for_it() {
+        let abandoned = Abandoned::default();
+        let guard = abandoned.guard();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let monitor = CallMonitor::new(deadline, abandoned, Memory::unlimited());
+        assert_eq!(monitor.interrupted(), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(monitor.interrupted(), Some(Exceeded::Time));
+        drop(guard);
+        assert_eq!(monitor.interrupted(), Some(Exceeded::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn memory_is_taken_from_that_of_all_calls_and_given_back() {
+        let memory = Memory::new(1000);
+        let monitor = CallMonitor::new(Instant::now(), Abandoned::default(), memory.clone());
+        assert!(monitor.reserve(600) && !monitor.reserve(600) && monitor.reserve(300));
+        assert_eq!(memory.used(), 900);
+        drop(monitor);
+        assert_eq!(memory.used(), 0);
+    }
+}
