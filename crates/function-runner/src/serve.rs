@@ -82,11 +82,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         client => client?,
     };
     if let Some(client) = &client {
-        let follower = ObjectFollower::new(client.clone(), &namespace, routing.clone());
-        let first_look = follower.first_look();
-        tokio::spawn(follower.follow());
-        // Else the first calls would be sent to runtimes that are not meant for them.
-        let _ = tokio::time::timeout(FIRST_LOOK, first_look).await;
+        follow_objects(client.clone(), &namespace, &routing).await;
     }
     let mut pods = None;
     match (&pod, client) {
@@ -107,7 +103,6 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
 
     let Serving { port, max_message, max_memory: _, max_connection_age, shutdown_delay, shutdown_grace } =
         serving;
-
     let listener = wire::listen(None, port)
         .with_context(|| format!("cannot listen on port {port}; choose another with --port"))?;
     let address = listener.local_addr().context("the gRPC port has no address")?;
@@ -145,6 +140,15 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     telemetry.flush().await;
     info!("ended");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps the configuration in step with the objects of the cluster.
+async fn follow_objects(client: Client, namespace: &str, routing: &Routing) {
+    let follower = ObjectFollower::new(client, namespace, routing.clone());
+    let first_look = follower.first_look();
+    tokio::spawn(follower.follow());
+    // Else the first calls would be sent to runtimes that are not meant for them.
+    let _ = tokio::time::timeout(FIRST_LOOK, first_look).await;
 }
 
 /// Waits until no process of any call is left, within reason.
