@@ -1,11 +1,12 @@
 //! The service from its start to its end.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use ::pods::{Access, AccessError, ApiRequest, Runtime};
 use anyhow::Context as _;
 use kube::Client;
 use process::{Scratch, Supervisor};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use wire::{Front, Health, Memory, ServeOptions};
@@ -23,7 +24,7 @@ use crate::{
         ProcessSettings, Serving, Settings,
     },
     shutdown::{self, Ending, Phases},
-    telemetry::{self, Telemetry},
+    telemetry::{self, Metrics, Telemetry},
     version,
 };
 
@@ -52,10 +53,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     info!("{}", version::line());
     let telemetry = Telemetry::start(&telemetry)?;
     let metrics = telemetry.metrics();
-    let MaxMemory { bytes, reason } = serving.max_memory;
-    info!(bytes, reason, "calls may hold so much memory at once");
-    let memory = Memory::new(bytes);
-    metrics.observe_memory(memory.clone());
+    let memory = start_memory(serving.memory, &metrics);
 
     let FunctionConfigSettings { folder, cluster, namespace } = function_configs;
     let prefix = &policy.default_prefix;
@@ -68,7 +66,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }));
 
     let (mut chain, processes) =
-        start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message, &memory)?;
+        start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message)?;
     if let Some(processes) = &processes {
         metrics.observe_queue(processes.queue());
     }
@@ -101,11 +99,9 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }
     info!(evaluators = ?chain, "functions are evaluated in this order");
 
-    let Serving { port, max_message, max_memory: _, max_connection_age, shutdown_delay, shutdown_grace } =
+    let Serving { port, max_message, memory: _, max_connection_age, shutdown_delay, shutdown_grace } =
         serving;
-    let listener = wire::listen(None, port)
-        .with_context(|| format!("cannot listen on port {port}; choose another with --port"))?;
-    let address = listener.local_addr().context("the gRPC port has no address")?;
+    let (listener, address) = listen(port)?;
     let (drain, abandon) = (CancellationToken::new(), CancellationToken::new());
     let health = Health::new();
     let service = Service::new(chain, policy, metrics.clone(), abandon.clone());
@@ -149,6 +145,23 @@ async fn follow_objects(client: Client, namespace: &str, routing: &Routing) {
     tokio::spawn(follower.follow());
     // Else the first calls would be sent to runtimes that are not meant for them.
     let _ = tokio::time::timeout(FIRST_LOOK, first_look).await;
+}
+
+/// Listens on the port of the service.
+fn listen(port: u16) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = wire::listen(None, port)
+        .with_context(|| format!("cannot listen on port {port}; choose another with --port"))?;
+    let address = listener.local_addr().context("the gRPC port has no address")?;
+    Ok((listener, address))
+}
+
+/// The memory of all calls.
+fn start_memory(settings: MaxMemory, metrics: &Metrics) -> Memory {
+    let MaxMemory { bytes, reason } = settings;
+    info!(bytes, reason, "calls may hold so much memory at once");
+    let memory = Memory::new(bytes);
+    metrics.observe_memory(memory.clone());
+    memory
 }
 
 /// Waits until no process of any call is left, within reason.
@@ -205,7 +218,6 @@ pub(crate) fn start_local(
     is_exec_enabled: bool,
     routing: &Routing,
     max_message: usize,
-    memory: &Memory,
 ) -> anyhow::Result<(Chain, Option<Processes>)> {
     let BuiltinSettings { offered, reason, cores } = builtin;
     info!(%offered, reason, "built-in functions");
@@ -226,7 +238,6 @@ pub(crate) fn start_local(
             max_queued: settings.max_queued,
             timeout: settings.timeout,
             max_output,
-            memory: memory.clone(),
         };
         chain = chain.with(BuiltinEvaluator::new(routing.clone(), limits, processes.clone()));
     }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 use tracing::{info, trace, warn};
 use wire::{
-    Answer, Arrival, CallMemory, Failure, TraceContext,
+    Answer, Arrival, CallMemory, Failure, Memory, TraceContext,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -47,12 +47,14 @@ impl Service {
     async fn answer(
         &self,
         request: EvaluateFunctionRequest,
+        memory: Memory,
         record: &mut CallRecord,
     ) -> Result<Answer, Failure> {
         let asked = self.policy.admit(&request.image, &request.tag)?;
         record.asked = Some(asked.clone());
         let (trace, progress) = (record.trace.clone(), record.progress.clone());
         let call = Call::new(asked, request.resource_list, record.arrival.deadline, trace, progress);
+        let call = Call { memory, ..call };
         trace!(resources = %String::from_utf8_lossy(&call.resource_list), "request");
         tokio::select! {
             result = self.chain.evaluate(&call) => result,
@@ -76,11 +78,12 @@ impl FunctionEvaluator for Service {
         let room = record.arrival.room;
         let memory = request.extensions().get::<CallMemory>().cloned();
         let mut request = request.into_inner();
-        if let Some(memory) = memory {
+        if let Some(memory) = &memory {
             // Whatever keeps the list, also when nobody waits for the answer any more, keeps it counted.
             request.resource_list = memory.keep(request.resource_list);
         }
-        let result = self.answer(request, &mut record).await;
+        let memory = memory.map_or_else(Memory::unlimited, |memory| memory.memory().clone());
+        let result = self.answer(request, memory, &mut record).await;
         record.finish(&result);
         let Answer { resource_list, log, .. } = result.map_err(|failure| failure.into_status(room))?;
         trace!(resources = %String::from_utf8_lossy(&resource_list), "response");

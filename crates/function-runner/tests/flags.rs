@@ -104,6 +104,12 @@ const VALUED: &[(&str, &str, &str, &str)] = &[
     ("default-image-prefix", "krm-functions-catalog", "", r#"default_image_prefix: """#),
     ("kubeconfig", "cluster: None", "/kube", r#"cluster: Kubeconfig("/kube")"#),
     ("metrics-port", "prometheus_port: 9464", "0", "prometheus_port: 0"),
+    (
+        "max-memory",
+        "memory: MaxMemory { bytes: 536870912,",
+        "20000000",
+        "memory: MaxMemory { bytes: 20000000,",
+    ),
     ("max-connection-age", "max_connection_age: None", "10m", "max_connection_age: Some(600s)"),
     ("shutdown-delay", "shutdown_delay: 5s", "0", "shutdown_delay: 0ns"),
     ("shutdown-grace", "shutdown_grace: 20s", "1m", "shutdown_grace: 60s"),
@@ -573,7 +579,7 @@ proptest! {
 
 #[test]
 fn calls_may_hold_what_the_flag_says_or_half_of_what_there_is() {
-    let memory = |arguments: &[&str]| read(arguments).map(|settings| settings.serving.max_memory.bytes);
+    let memory = |arguments: &[&str]| read(arguments).map(|settings| settings.serving.memory.bytes);
     assert_eq!(memory(&[]).unwrap(), 512 << 20);
     assert_eq!(memory(&["--max-memory=0"]).unwrap(), 512 << 20);
     assert_eq!(memory(&["--max-memory=100000000"]).unwrap(), 100_000_000);

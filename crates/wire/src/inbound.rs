@@ -92,8 +92,8 @@ fn parse_timeout(text: &str) -> Option<Duration> {
     })
 }
 
-/// How long a request may be on its way, and how much of it must arrive each second beyond that. What is announced
-/// and never sent would keep its memory from others.
+/// How long nothing of a request may arrive, and how long it may be on its way, but for a second more for so many
+/// bytes. What is announced and never sent would keep its memory from others.
 const PATIENCE: Duration = Duration::from_secs(10);
 const BYTES_PER_SECOND: u32 = 64 * 1024;
 
@@ -120,6 +120,8 @@ pub(crate) struct GuardedBody {
     /// The largest message so far, which is what is reserved.
     largest: Option<usize>,
     arrival: Arrival,
+    /// When something of it arrived last.
+    last: Instant,
     /// Wakes us to see whether the request is late.
     timer: Pin<Box<Sleep>>,
     received: Arc<AtomicU64>,
@@ -145,6 +147,7 @@ impl GuardedBody {
             remaining: 0,
             largest: None,
             arrival,
+            last: arrival.at,
             timer,
             received,
         }
@@ -191,7 +194,8 @@ impl GuardedBody {
     /// When the request must have arrived, by what has arrived of it.
     fn latest(&self) -> Instant {
         let received = u32::try_from(self.received.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        self.arrival.at + PATIENCE + Duration::from_secs(1) * received / BYTES_PER_SECOND
+        let slowest = self.arrival.at + PATIENCE + Duration::from_secs(1) * received / BYTES_PER_SECOND;
+        slowest.min(self.last + PATIENCE)
     }
 
     /// Why the request is given up, once it is late.
@@ -206,11 +210,12 @@ impl GuardedBody {
             if latest <= now {
                 let received = self.received.load(Ordering::Relaxed);
                 let cause = format!(
-                    "the request hardly came on: {received} bytes and no end within {} s; each has {} s, and one \
-                     more for every {} KiB that arrived",
+                    "the request hardly came on: {received} bytes and no end within {} s; it has {} s, one more for \
+                     every {} KiB that arrived, and may not pause for {} s",
                     self.arrival.at.elapsed().as_secs(),
                     PATIENCE.as_secs(),
-                    BYTES_PER_SECOND / 1024
+                    BYTES_PER_SECOND / 1024,
+                    PATIENCE.as_secs()
                 );
                 return Poll::Ready(timed_out(cause));
             }
@@ -234,6 +239,9 @@ impl Body for GuardedBody {
                 if let Some(data) = frame.data_ref() {
                     self.received.fetch_add(data.len() as u64, Ordering::Relaxed);
                     let data = data.clone();
+                    if !data.is_empty() {
+                        self.last = Instant::now();
+                    }
                     if let Err(failure) = self.check(&data) {
                         return Poll::Ready(Some(Err(failure.into_status(self.arrival.room))));
                     }
@@ -366,8 +374,8 @@ mod tests {
         assert_eq!(body.check(&both).unwrap_err().code(), tonic::Code::InvalidArgument);
     }
 
-    /// What a request ends with of which so many bytes arrive each second.
-    async fn trickle(bytes: usize, seconds: usize) -> Result<(), Status> {
+    /// What a request ends with of which so many bytes arrive each second, for so many seconds, and then nothing.
+    async fn trickle(bytes: usize, seconds: usize, pause: u64) -> Result<(), Status> {
         let (sender, receiver) = tokio::sync::mpsc::channel(1);
         let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
         let inner = tonic::body::Body::new(Chunks(Box::pin(stream)));
@@ -379,6 +387,7 @@ mod tests {
                 let _ = sender.send(Bytes::from(vec![0; bytes])).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
+            tokio::time::sleep(Duration::from_secs(pause)).await;
         };
         let reading = async move {
             while let Some(frame) =
@@ -407,10 +416,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_hardly_comes_on_is_given_up() {
-        trickle(64 * 1024, 100).await.unwrap();
-        trickle(0, 9).await.unwrap();
+        trickle(64 * 1024, 100, 0).await.unwrap();
+        trickle(0, 9, 0).await.unwrap();
+        // However much there was before, a long pause is an end.
+        trickle(6 << 20, 2, 8).await.unwrap();
+        assert_eq!(trickle(6 << 20, 2, 10).await.unwrap_err().code(), tonic::Code::DeadlineExceeded);
         for slow in [0, 1, 32 * 1024] {
-            let late = trickle(slow, 100).await.unwrap_err();
+            let late = trickle(slow, 100, 0).await.unwrap_err();
             assert_eq!(late.code(), tonic::Code::DeadlineExceeded, "{slow}");
             assert!(late.message().contains("hardly came on"), "{late}");
         }

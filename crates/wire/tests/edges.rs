@@ -26,7 +26,7 @@ const LIMIT: usize = 1024 * 1024;
 /// What all calls together may hold.
 const MEMORY: usize = 8 * LIMIT;
 /// Long enough for any answer on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Unobserved;
 

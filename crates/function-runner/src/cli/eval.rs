@@ -170,8 +170,7 @@ impl Evaluation {
         let prefix = &policy.default_prefix;
         let (routing, _) =
             serve::start_routing(prefix, builtin.offered, Some(&exec), None, function_configs)?;
-        let (chain, processes) =
-            serve::start_local(&builtin, &processes, true, &routing, limit, &wire::Memory::unlimited())?;
+        let (chain, processes) = serve::start_local(&builtin, &processes, true, &routing, limit)?;
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let call = Call::new(asked, input, deadline, TraceContext::begin(), Progress::default());
         let result = chain.evaluate(&call).await;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use functions::{Function, Outcome};
 use krm::{Budget, Exceeded, OverBudget};
 use process::{Exit, FairQueue, Finished, Limits, Log, RunError};
-use wire::{Answer, Failure, Memory};
+use wire::{Answer, Failure};
 
 use super::{
     Call, Deadline, Evaluator, Processes, Stage,
@@ -37,8 +37,6 @@ pub struct BuiltinLimits {
     pub timeout: Duration,
     /// The largest output, its log included.
     pub max_output: usize,
-    /// What their working memory is taken from.
-    pub memory: Memory,
 }
 
 /// Runs the functions that are part of this program.
@@ -74,7 +72,7 @@ impl BuiltinEvaluator {
         call.progress.enter(Stage::Running);
         let Deadline { at, is_own } = Deadline::of(call, self.limits.timeout);
         let (input, max_output) = (call.resource_list.clone(), self.limits.max_output);
-        let memory = self.limits.memory.clone();
+        let memory = call.memory.clone();
         let abandoned = Abandoned::default();
         let _guard = abandoned.guard();
         let image = asked.clone();
@@ -190,7 +188,7 @@ mod tests {
 
     use registry::Reference;
     use tonic::Code;
-    use wire::TraceContext;
+    use wire::{Memory, TraceContext};
 
     use super::*;
     use crate::{
@@ -211,7 +209,6 @@ mod tests {
             max_queued: 1,
             timeout: Duration::from_mins(1),
             max_output: 1000,
-            memory: Memory::new(1 << 30),
         };
         BuiltinEvaluator::new(routing, limits, None)
     }
@@ -271,10 +268,11 @@ mod tests {
     #[tokio::test]
     async fn a_call_whose_budget_is_exceeded_says_why() {
         let evaluator = evaluator(Offered::All);
-        let labels: String = (0..50).map(|at| format!("    l{at}: v\n")).collect();
+        let labels: Vec<String> = (0..50).map(|at| format!("    l{at}: v\n")).collect();
         let list = format!(
             "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  kind: ConfigMap\n  \
-             metadata: {{name: x}}\n  data:\n{labels}items:\n{}",
+             metadata: {{name: x}}\n  data:\n{}items:\n{}",
+            labels.concat(),
             "- kind: A\n".repeat(50)
         );
         let mut call = call("set-labels", None);
@@ -288,9 +286,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_finds_no_memory_may_be_tried_again() {
-        let mut evaluator = evaluator(Offered::All);
-        evaluator.limits.memory = Memory::new(10);
-        let failure = evaluator.evaluate(&call("set-labels", None)).await.unwrap_err();
+        let call = Call { memory: Memory::new(10), ..call("set-labels", None) };
+        let failure = evaluator(Offered::All).evaluate(&call).await.unwrap_err();
         assert_eq!(failure.code(), Code::ResourceExhausted);
         assert!(failure.to_string().contains("try again later, or raise --max-memory"), "{failure}");
     }

@@ -15,7 +15,7 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use registry::{Constraint, Reference};
 use tokio::time::Instant;
-use wire::{Answer, Failure, TraceContext};
+use wire::{Answer, Failure, Memory, TraceContext};
 
 pub use asked::Asked;
 pub use builtin::{BuiltinEvaluator, BuiltinLimits};
@@ -42,6 +42,8 @@ pub struct Call {
     pub trace: TraceContext,
     /// Where it is.
     pub progress: Progress,
+    /// What its caller may have of the memory of the service.
+    pub memory: Memory,
 }
 
 impl Call {
@@ -54,7 +56,8 @@ impl Call {
         progress: Progress,
     ) -> Self {
         let Asked { image, constraint } = asked;
-        Self { image, constraint, resource_list, arrived: Instant::now(), deadline, trace, progress }
+        let (arrived, memory) = (Instant::now(), Memory::unlimited());
+        Self { image, constraint, resource_list, arrived, deadline, trace, progress, memory }
     }
 
     /// The same call, of the tag that its constraint was found to mean, if it has one.

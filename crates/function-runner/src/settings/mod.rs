@@ -57,7 +57,7 @@ pub struct Serving {
     /// The largest message, both ways.
     pub max_message: usize,
     /// The bytes that calls may hold at once, and who says so.
-    pub max_memory: MaxMemory,
+    pub memory: MaxMemory,
     /// The age at which connections are closed.
     pub max_connection_age: Option<Duration>,
     /// How long calls are answered after the first signal.
@@ -273,7 +273,7 @@ fn read_serving(flags: &mut Flags, around: &dyn Surroundings) -> Serving {
     Serving {
         port: flags.get(&args::PORT),
         max_message: flags.get(&args::MAX_REQUEST_BODY_SIZE),
-        max_memory: read_max_memory(flags, around),
+        memory: read_max_memory(flags, around),
         max_connection_age: (!age.is_zero()).then_some(age),
         shutdown_delay: not_negative(flags, &args::SHUTDOWN_DELAY),
         shutdown_grace: not_negative(flags, &args::SHUTDOWN_GRACE),

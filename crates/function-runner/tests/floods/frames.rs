@@ -57,7 +57,7 @@ pub(crate) fn message(fields: &[(u8, &[u8])]) -> Bytes {
         message.push(number << 3 | 2);
         let mut length = content.len();
         while length >= 0x80 {
-            message.push((length & 0x7f) as u8 | 0x80);
+            message.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
             length >>= 7;
         }
         message.push(u8::try_from(length).unwrap());

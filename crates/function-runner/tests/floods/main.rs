@@ -40,7 +40,7 @@ impl Scene {
             )
             .with_script("slow", "sleep 2; cat");
         let server = runner(&functions)
-            .flags(["--builtin-functions=all", "--max-concurrent-executions=2", "--log-level=0"])
+            .flags(["--builtin-functions=all", "--max-concurrent-executions=2"])
             .under(group.launcher())
             .start();
         Self { server, group, _functions: functions }
@@ -84,6 +84,7 @@ async fn begin(
 ) -> Option<(h2::client::ResponseFuture, h2::SendStream<Bytes>)> {
     let request = http::Request::post("http://service/evaluator.FunctionEvaluator/EvaluateFunction")
         .header("content-type", "application/grpc")
+        .header("grpc-encoding", if body.first() == Some(&1) { "gzip" } else { "identity" })
         .body(())
         .unwrap();
     let mut client = client.clone().ready().await.ok()?;

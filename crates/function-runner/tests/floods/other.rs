@@ -44,10 +44,7 @@ impl OtherClient {
                 let image = "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1";
                 let answer = client.evaluate(image, LIST.into(), CallOptions::default()).await.unwrap();
                 let text = String::from_utf8(answer.resource_list.to_vec()).unwrap();
-                assert!(
-                    text.contains("namespace: elsewhere}\nitems") && text.ends_with("elsewhere}\n"),
-                    "{text}"
-                );
+                assert!(text.contains("{name: one, namespace: elsewhere}"), "{text}");
                 assert!(client.is_serving().await.unwrap());
                 times.push(begun.elapsed());
                 if times.len() % 20 == 0 {
