@@ -1,5 +1,7 @@
 //! Documents that are large, deep or hostile: an answer comes soon, costs little and says where the trouble is.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
