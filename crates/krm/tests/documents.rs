@@ -153,7 +153,7 @@ fn aliases_are_limited() {
         let _ = writeln!(laughs, "a{level}: &a{level} [*a{below}, *a{below}, *a{below}, *a{below}]");
     }
     let error = try_soon("billion laughs", &laughs).unwrap_err();
-    assert!(matches!(error, Unreadable::TooManyAliases { line: 8, .. }), "{error}");
+    assert!(matches!(error, Unreadable::TooManyAliases { line: 6..=9, .. }), "{error}");
     assert!(error.to_string().contains(" values"), "{error}");
 
     let endless = try_soon("endless", "a: &a\n  b: *a\n").unwrap_err();
