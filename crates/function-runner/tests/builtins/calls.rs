@@ -90,7 +90,9 @@ async fn an_output_beyond_the_limit_is_refused_as_that_of_an_executable() {
     assert!(input.len() < limit);
     let told = call(&server.client().await, "set-annotations", input).await.unwrap_err();
     assert_eq!(told.code(), Code::ResourceExhausted, "{told}");
-    for words in ["set-annotations", "more than 4032 bytes of output, because of `data`", "--max-request-body-size"] {
+    for words in
+        ["set-annotations", "more than 4032 bytes of output, because of `data`", "--max-request-body-size"]
+    {
         assert!(told.message().contains(words), "{words} is not in {told}");
     }
 }

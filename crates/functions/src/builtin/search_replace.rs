@@ -271,7 +271,10 @@ fn in_brackets(list: &ResourceList<'_>, node: NodeId) -> String {
     let of_all = |open: &str, close: &str| {
         let part = |child| {
             let value = in_brackets(list, child);
-            let part = list.key(child).map_or(value.clone(), |key| format!("{key}: {value}"));
+            let part = match list.key(child) {
+                Some(key) => format!("{key}: {value}"),
+                None => value,
+            };
             // It is put together anew for each collection around it.
             let is_too_much = list.budget().memory(48 + 4 * part.len()).is_err();
             if is_too_much { String::new() } else { part }

@@ -338,7 +338,10 @@ impl Document<'_> {
             Kind::Mapping => ('{', '}'),
             Kind::Sequence => ('[', ']'),
             Kind::Scalar => {
-                if let Form::Inline(text) = self.form(id, place) {
+                if let Form::Inline(text) = self.form(id, place)
+                    // What aliases stand for may be there many times.
+                    && self.budget.memory(2 * text.len()).is_ok()
+                {
                     out.push_str(&text);
                 }
                 return;
