@@ -2,6 +2,7 @@
 //! against size and lateness, and handed to the service its path names.
 
 use std::{
+    borrow::Cow,
     convert::Infallible,
     future::Future,
     pin::Pin,
@@ -170,6 +171,13 @@ impl Service<Request<Body>> for Front {
             let status = Status::unimplemented(format!("this server has no service {:?}", shorten(service)));
             return Box::pin(std::future::ready(Ok(measure.refuse(status))));
         };
+        if let Some(encoding) = encoding(request.headers()) {
+            let status = Status::unimplemented(format!(
+                "messages encoded as {:?} are not taken; send them without compression",
+                shorten(&encoding)
+            ));
+            return Box::pin(std::future::ready(Ok(measure.refuse(status))));
+        }
         let (shares, limits) = if mounted.is_small {
             (&self.small, BodyLimits { message: self.limit.min(SMALL_MESSAGE), streams: true })
         } else {
@@ -245,6 +253,13 @@ fn is_grpc(headers: &HeaderMap) -> bool {
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim_end();
     ["application/grpc", "application/grpc+proto"].iter().any(|known| media_type.eq_ignore_ascii_case(known))
+}
+
+/// How a request's messages are encoded, if not plainly. Refused here: tonic repeats the name, however long it is, in
+/// a message that then fits no header.
+fn encoding(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let encoding = headers.get("grpc-encoding")?.as_bytes();
+    (encoding != b"identity").then(|| String::from_utf8_lossy(encoding))
 }
 
 /// The answer to what is not a request of gRPC.
