@@ -19,7 +19,7 @@ const SHOWN_PREFIXES: usize = 5;
 ///   registry does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Prefix {
-    /// In lower case.
+    /// In one case.
     registry: String,
     /// With a slash before each part; empty for the whole registry.
     path: String,
@@ -74,7 +74,11 @@ impl Prefix {
         if registry != image.registry() {
             return Err(format!("it does not begin with a registry; did you mean {DOCKER_HUB}/{stem}?"));
         }
-        Ok(Self { registry: registry.to_ascii_lowercase(), path: path.to_owned(), is_open })
+        // What is a registry by its capitals only keeps them: without, it would be an owner on Docker Hub as well.
+        let lower = registry.to_ascii_lowercase();
+        let is_known = Reference::parse(&format!("{lower}/a")).is_ok_and(|image| image.registry() == lower);
+        let registry = if is_known { lower } else { registry.to_ascii_uppercase() };
+        Ok(Self { registry, path: path.to_owned(), is_open })
     }
 
     /// Whether the image's name begins so.
@@ -173,6 +177,14 @@ mod tests {
 
     fn covers(prefix: &str, image: &str) -> bool {
         Prefix::parse(prefix).unwrap().covers(&Reference::parse(image).unwrap())
+    }
+
+    #[test]
+    fn a_registry_by_its_capitals_is_one_however_it_is_printed() {
+        let prefix = Prefix::parse("Mirror/hub").unwrap();
+        assert_eq!(Prefix::parse(&prefix.to_string()), Ok(prefix.clone()));
+        assert_eq!(Prefix::parse("mIRROR/hub"), Ok(prefix));
+        assert!(covers("Mirror/hub", "MIRROR/hub/a") && !covers("Mirror/hub", "mirror/hub/a"));
     }
 
     #[test]
