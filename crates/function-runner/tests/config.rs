@@ -240,6 +240,16 @@ fn the_configurations_of_the_original_parse_with_all_their_images() {
 }
 
 #[test]
+fn a_name_of_several_lines_is_told_in_one() {
+    let file = ConfigFile::parse(b"functions:\n- {function: \"a\\nb\\e[31m\", images: [example.com/a:v1]}\n")
+        .unwrap();
+    let (_, problems) = file.layer(Path::new("config.yaml"), Path::new("/nonexistent"), "");
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    let told = problem.to_string();
+    assert!(told.contains(r"/nonexistent/a\nb\u{1b}[31m is missing"), "{told}");
+}
+
+#[test]
 fn odd_files_are_refused_and_empty_ones_are_not() {
     for empty in ["", "\n\n", "# nothing yet\n", "functions:\n", "functions: []\n", "{}"] {
         assert!(ConfigFile::parse(empty.as_bytes()).is_ok(), "{empty:?}");

@@ -168,7 +168,7 @@ impl Reader {
     fn quantities(&mut self, place: Place<'_>, node: &Node) -> Option<BTreeMap<String, Quantity>> {
         let mut quantities = BTreeMap::new();
         for (resource, node) in self.map(place, node)? {
-            let field = format!("{} of {resource}", place.field);
+            let field = format!("{} of {}", place.field, shown(resource));
             let place = Place { field: &field, ..place };
             let Some(text) = self.scalar(place, node) else { continue };
             if is_quantity(text) {

@@ -140,7 +140,7 @@ impl fmt::Display for Fault {
             Self::NotExecutable { path, cause } => write!(
                 formatter,
                 "the executable {} {cause}: calls for its images go on to the next runtime until it can be executed",
-                path.display()
+                path.display().to_string().escape_debug()
             ),
         }
     }

@@ -185,7 +185,9 @@ impl Builder<'_> {
                 Some(functions) => {
                     let path = functions.join(&binary.path);
                     let obstacle = (self.terms.check)(&path).err();
-                    let obstacle = obstacle.map(|cause| format!("the executable {} {cause}", path.display()));
+                    let shown = path.display().to_string();
+                    let obstacle =
+                        obstacle.map(|cause| format!("the executable {} {cause}", shown.escape_debug()));
                     if let Some(obstacle) = &obstacle {
                         let problem = format!(
                             "spec.binaryExecutor.path: {obstacle}: calls go on to the next runtime until it can \

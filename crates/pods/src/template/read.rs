@@ -143,7 +143,10 @@ fn decode<T: DeserializeOwned + Serialize>(
         collect_unknown(&given, &understood, "", &mut unknown);
         let fields = unknown.iter().map(String::as_str);
         warnings.extend(
-            fields.map(|field| format!("{field} under {key:?} is no field of a {kind} and passed over")),
+            // Its keys may be any text.
+            fields.map(|field| {
+                format!("{} under {key:?} is no field of a {kind} and passed over", field.escape_debug())
+            }),
         );
     }
     Ok(object)

@@ -68,6 +68,7 @@ fn values_that_cannot_be_used_are_left_to_the_flags_with_a_warning() {
         ("resources: {requests: {cpu: lots}}", "not a quantity"),
         ("resources: {limits: {cpu: -1}}", "not a quantity"),
         ("resources: {limits: {cpu: 1..2}}", "not a quantity"),
+        ("resources: {limits: {\"a\\nb\\e\": x}}", r#"limits of "a\nb\u{1b}" "x" is not a quantity"#),
         ("resources: {limit: {cpu: 1}}", "not known"),
         ("colour: blue", "not known"),
     ] {

@@ -157,6 +157,8 @@ fn unknown_fields_are_passed_over_with_a_warning() {
     .unwrap();
     let fields: Vec<_> = template.warnings.iter().map(|warning| warning.split(' ').next().unwrap()).collect();
     assert_eq!(fields, ["colour", "spec.containers[0].comand", "spec.containers[0].ports[0].prot"]);
+    let odd = read(&format!("\"a\\nb\\e\": x\n{POD}")).unwrap();
+    assert!(odd.warnings[0].starts_with(r"a\nb\u{1b} under"), "{:?}", odd.warnings);
     let many: Vec<_> = (0..1000).map(|number| format!("unknown{number}: x\n")).collect();
     assert!(read(&format!("{}{POD}", many.concat())).unwrap().warnings.len() <= 10);
 }
