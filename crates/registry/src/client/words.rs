@@ -43,8 +43,18 @@ pub(super) fn read(body: &[u8], secrets: &[Secret]) -> (Option<String>, Option<S
         .iter()
         .map(Secret::reveal)
         .filter(|secret| secret.len() >= SHORTEST_SECRET)
-        .fold(said, |said, secret| said.replace(secret, "***"));
+        .fold(said, |said, secret| hide(&said, secret));
     (clean(&hidden), code)
+}
+
+/// The text without the secret, and without the beginning of it that the text breaks off in.
+fn hide(text: &str, secret: &str) -> String {
+    let hidden = text.replace(secret, "***");
+    let beginnings = secret.char_indices().rev().filter_map(|(at, _)| secret.get(..at));
+    let cut = beginnings
+        .take_while(|beginning| beginning.len() >= SHORTEST_SECRET)
+        .find_map(|beginning| hidden.strip_suffix(beginning));
+    cut.map(|before| format!("{before}***")).unwrap_or(hidden)
 }
 
 fn from_json(body: &Body) -> (String, Option<String>) {
@@ -97,6 +107,20 @@ mod tests {
         let (said, code) = read(body, &[Secret::new("hunter2")]);
         assert_eq!(said.as_deref(), Some("DENIED: wrong password ***-***"));
         assert_eq!(code.as_deref(), Some("DENIED"));
+        // A body may break off in the middle of one.
+        for (body, expected) in [
+            ("no hunter2", "no ***"),
+            ("no hunter", "no ***"),
+            ("no hunt", "no ***"),
+            ("no hun", "no hun"),
+            ("hunter2hunte", "******"),
+        ] {
+            assert_eq!(
+                read(body.as_bytes(), &[Secret::new("hunter2")]).0.as_deref(),
+                Some(expected),
+                "{body}"
+            );
+        }
     }
 
     proptest! {
