@@ -61,8 +61,9 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, step) in self.0.iter().enumerate() {
             match step {
-                Step::Field(name) if place == 0 => formatter.write_str(name)?,
-                Step::Field(name) => write!(formatter, ".{name}")?,
+                // Names that we do not know may be any text.
+                Step::Field(name) if place == 0 => write!(formatter, "{}", name.escape_debug())?,
+                Step::Field(name) => write!(formatter, ".{}", name.escape_debug())?,
                 Step::Entry(entry) => write!(formatter, "[{entry}]")?,
             }
         }
@@ -73,5 +74,16 @@ impl fmt::Display for FieldPath {
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.path, self.cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_line_whatever_its_fields_are_called() {
+        let path = FieldPath::of(["spec", "a\nb\u{1b}"]).entry(1).field("ü");
+        assert_eq!(path.to_string(), r"spec.a\nb\u{1b}[1].ü");
     }
 }
