@@ -1,6 +1,6 @@
 # Everything a newcomer or CI needs; each target does its own set-up.
 .DEFAULT_GOAL := help
-.PHONY: help run build generate images test check campaign bench fmt deny setup clean cluster-up cluster-down cluster-shell
+.PHONY: help run build generate images test check campaign fuzz bench fmt deny setup clean cluster-up cluster-down cluster-shell
 
 # rustup installs itself here; a fresh shell may not have it in its path yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -41,6 +41,10 @@ check: setup ## The fast loop: format, clippy, unit tests
 
 campaign: setup ## End the service 252 times under 200 clients that retry nothing; takes half an hour
 	cargo test --locked --package function-runner --test campaign -- --ignored --nocapture
+
+fuzz: ## Look for inputs that do harm, FUZZ_SECONDS (600) for each target
+	@scripts/fuzz
+	HOSTILE_INPUTS=$${HOSTILE_INPUTS:-20000} cargo test --locked --release --package functions --test bounded -- --nocapture
 
 bench: images ## Measure against bare processes and bare pods; also in target/bench*.json
 	@scripts/bench

@@ -10,6 +10,9 @@
 mod budget;
 mod document;
 mod full;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod inspect;
 mod malformed;
 mod nodes;
@@ -17,7 +20,9 @@ mod quick;
 mod results;
 mod tag;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests, which a fuzzer runs as well")]
+#[cfg_attr(not(test), allow(dead_code, unused_imports, reason = "only some of them are fuzzed"))]
 mod tests;
 
 pub use budget::{Budget, Exceeded, Monitor, OverBudget, Used};

@@ -172,6 +172,17 @@ impl fmt::Debug for Keychain {
     }
 }
 
+/// The logins for an image that are in the file itself.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn logins(content: &[u8], image: &Reference) -> Result<Vec<Login>, Malformed> {
+    let config = config::Config::parse(content)?;
+    let here = |entry: &config::Entry| match &entry.source {
+        Ok(Source::Here(login)) => Some(login.clone().found_in(&entry.key)),
+        _ => None,
+    };
+    Ok(config.entries_for(image).filter_map(here).collect())
+}
+
 /// Empty variables are as good as none.
 fn usual_path(docker_config: Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
     let folder = match docker_config.filter(|folder| !folder.is_empty()) {

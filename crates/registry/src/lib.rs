@@ -5,6 +5,9 @@ mod client;
 mod constraint;
 mod credentials;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod metadata;
 mod prefix;
 mod reference;

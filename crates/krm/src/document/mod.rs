@@ -18,8 +18,10 @@ mod unreadable;
 mod value;
 mod write;
 
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, feature = "fuzzing"))]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests, which a fuzzer runs as well")]
+#[cfg_attr(not(test), allow(dead_code, unused_imports, reason = "only some of them are fuzzed"))]
+pub(crate) mod tests;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

@@ -80,7 +80,7 @@ pub(crate) const PIECES: &[&str] = &[
     "  # c\n",
 ];
 
-fn agree(text: &str) -> Result<bool, TestCaseError> {
+pub(crate) fn agree(text: &str) -> Result<bool, TestCaseError> {
     let full = full::read(text);
     let quick = quick::read(text);
     if let Some(summary) = &quick {

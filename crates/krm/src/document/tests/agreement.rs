@@ -11,7 +11,7 @@ use crate::tests::agreement::{PIECES, SAMPLES, mutate};
 use crate::tests::generate::{self, Choices};
 
 /// Whether the text was read quickly, and so compared with the full parser's reading.
-fn agree(text: &str) -> Result<bool, TestCaseError> {
+pub(crate) fn agree(text: &str) -> Result<bool, TestCaseError> {
     if Document::parse(text).is_err_and(|error| matches!(error, Unreadable::CarriageReturn { .. })) {
         return Ok(false);
     }

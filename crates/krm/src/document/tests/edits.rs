@@ -23,7 +23,7 @@ const ODD: &[&str] = &[
 ];
 
 /// One thing done to a document, as numbers.
-type Change = (u16, u8, u8, u8);
+pub(crate) type Change = (u16, u8, u8, u8);
 
 fn words(at: u8) -> &'static str {
     WORDS[usize::from(at) % WORDS.len()]
@@ -186,7 +186,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-fn check(text: &str, changes: &[Change]) -> Result<(), TestCaseError> {
+pub(crate) fn check(text: &str, changes: &[Change]) -> Result<(), TestCaseError> {
     let Ok(mut document) = Document::parse(text) else { return Ok(()) };
     let mut model = document.value(document.root());
     let mut may_change = None;

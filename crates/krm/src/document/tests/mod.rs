@@ -1,5 +1,8 @@
-mod agreement;
+pub(crate) mod agreement;
+#[cfg(test)]
 mod basics;
-mod edits;
+pub(crate) mod edits;
+#[cfg(test)]
 mod places;
+#[cfg(test)]
 mod scalars;
