@@ -79,10 +79,19 @@ async fn too_much_memory_and_output_end_the_program_only() {
     let folder = nowhere();
     let server = bare(folder.path()).flags(["--max-request-body-size=100000"]).start();
     let client = server.client().await;
-    let greedy = "x = [0]\nwhile True:\n  x = x + x";
-    let told = call(&client, "starlark", list(&program(greedy))).await.unwrap_err();
-    assert!(matches!(told.code(), Code::Internal | Code::ResourceExhausted), "{told}");
-    assert!(!told.message().contains("/proc/self/exe"), "{told}");
+    // Much, bit by bit, and more than there can be at once.
+    for greedy in ["x = []\nwhile True:\n  x.append(str(len(x)) * 10000)", "x = list(range(2147483647))"] {
+        let told = call(&client, "starlark", list(&program(greedy))).await.unwrap_err();
+        let says_so = told.message().contains("needs more memory than") || told.message().contains("memory");
+        assert!(matches!(told.code(), Code::Internal | Code::ResourceExhausted) && says_so, "{told}");
+        assert!(!told.message().contains("/proc/self/exe"), "{told}");
+    }
+    // The interpreter has no words of its own for this one.
+    let deep = "x = []\nfor i in range(1000000):\n  x = [x]\ny = str(x)";
+    if let Err(told) = call(&client, "starlark", list(&program(deep))).await {
+        assert_eq!(told.code(), Code::ResourceExhausted, "{told}");
+        assert!(told.message().contains("too deeply"), "{told}");
+    }
     let wordy = "ctx.resource_list[\"items\"][0][\"x\"] = \"word \" * 100000";
     let told = call(&client, "starlark", list(&program(wordy))).await.unwrap_err();
     assert_eq!(told.code(), Code::ResourceExhausted, "{told}");

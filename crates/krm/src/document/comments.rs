@@ -105,7 +105,8 @@ impl Document<'_> {
         if !comment.starts_with('#') || comment.len() == rest.len() {
             return None;
         }
-        let end = at + rest.trim_end().len();
+        // What else is white space in Unicode is part of a comment.
+        let end = at + rest.trim_end_matches([' ', '\t', '\r']).len();
         Some(at + rest.len() - comment.len()..end)
     }
 

@@ -11,7 +11,7 @@ use super::decode::{Header, end_of_block};
 use super::node::{Node, Style, flag};
 use super::unreadable::Unreadable;
 use crate::budget::Budget;
-use crate::quick::Sink;
+use crate::quick::{BYTE_ORDER_MARK, Sink};
 
 /// Anchors and tags; manifests have few.
 const MAXIMUM_PROPERTIES: usize = 100_000;
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
             end = self.skip(end, false);
             let verbatim = self.byte(end + 1) == b'<';
             while !self.byte(end).is_ascii_whitespace()
-                && (verbatim || !matches!(self.byte(end), b',' | b']' | b'}'))
+                && (verbatim || !matches!(self.byte(end), b',' | b'[' | b']' | b'{' | b'}'))
             {
                 end += 1;
             }
@@ -372,6 +372,10 @@ impl<'a> Reader<'a> {
             match self.byte(at) {
                 b' ' | b'\t' | b'\n' | b'\r' => at += 1,
                 b',' if commas => at += 1,
+                // A byte order mark may stand before the document, also behind comments.
+                0xEF if self.builder.last_index() == 0 && self.is_byte_order_mark(at) => {
+                    at += BYTE_ORDER_MARK.len();
+                }
                 b'#' => {
                     let rest = self.text.as_bytes().get(at..).unwrap_or_default();
                     at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
@@ -385,6 +389,10 @@ impl<'a> Reader<'a> {
             }
         }
         at
+    }
+
+    fn is_byte_order_mark(&self, at: usize) -> bool {
+        self.text.get(at..).is_some_and(|rest| rest.starts_with(BYTE_ORDER_MARK))
     }
 
     /// Whether a document's marker or a directive is here.

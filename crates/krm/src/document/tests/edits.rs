@@ -322,3 +322,25 @@ proptest! {
         check(&mutate(ODD[sample], &mutations), &changes)?;
     }
 }
+
+/// What fuzzing found.
+#[test]
+fn odd_places_of_tags_anchors_marks_and_comments() {
+    let mut tag = Document::parse("a:\n- !u\n- f\n").unwrap();
+    let entry = tag.children(tag.get(tag.root(), "a").unwrap()).next().unwrap();
+    tag.set(entry, Value::strings([("a", "x"), ("b", "c")])).unwrap();
+    assert_eq!(tag.to_text().unwrap(), "a:\n- a: x\n  b: c\n- f\n");
+    let mut mapping = Document::parse("a: &m{b: c}\n").unwrap();
+    mapping.set_field(mapping.get(mapping.root(), "a").unwrap(), "d", "e").unwrap();
+    assert_eq!(mapping.to_text().unwrap(), "a: &m{b: c, d: e}\n");
+    let mut list = Document::parse("a: &m[b]\n").unwrap();
+    list.push(list.get(list.root(), "a").unwrap(), "c").unwrap();
+    assert_eq!(list.to_text().unwrap(), "a: &m[b, c]\n");
+    for text in ["\n\u{FEFF}-\n", "# c\n\u{FEFF}\n-\n", "\n\u{FEFF}- \t# c\n"] {
+        let document = Document::parse(text).unwrap();
+        assert!(document.is_null(document.children(document.root()).next().unwrap()), "{text:?}");
+    }
+    let mut comment = Document::parse("d: e # thre\u{85}\n").unwrap();
+    comment.set_line_comment(comment.get(comment.root(), "d").unwrap(), None);
+    assert_eq!(comment.to_text().unwrap(), "d: e\n");
+}

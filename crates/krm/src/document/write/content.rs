@@ -80,8 +80,9 @@ impl Document<'_> {
             }
             _ if compact && is_collection => {
                 // No blanks may follow on its line; those before a comment that goes, go with it.
+                let text = if start == end { spaced } else { inline };
                 let end = if self.line_comment_span(id).is_some() { end } else { self.line_end(end) };
-                replace(splices, start..end, if node.start == node.end { spaced } else { inline });
+                replace(splices, start..end, text);
             }
             _ => {
                 if start == end {
@@ -131,7 +132,7 @@ impl Document<'_> {
             }
             Form::BlockCollection => {
                 let steps = Steps { tail, ..self.steps(self.parent(id).unwrap_or(id)) };
-                let missing = self.node(id).is_some_and(|node| node.start == node.end);
+                let missing = self.node(id).is_some_and(|node| start == node.end as usize);
                 let column = match (compact, missing) {
                     (true, false) => self.column(start),
                     (true, true) => column + 2,
