@@ -48,6 +48,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         exec,
         pod,
     } = settings;
+    // From the first moment on: as process 1, what nobody listens for is lost.
+    let signals = shutdown::signals()?;
     let policy = Policy { default_prefix: default_image_prefix, allowed: registries.allowed.clone() };
     telemetry::start_logs(logging);
     info!("{}", version::line());
@@ -119,7 +121,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
 
     let phases =
         Phases { delay: shutdown_delay, grace: shutdown_grace, health, drain, abandon: abandon.clone() };
-    match shutdown::run(phases, shutdown::signals()?, done.cancelled()).await {
+    match shutdown::run(phases, signals, done.cancelled()).await {
         Ending::Orderly => {}
         Ending::Forced => {
             // At once, but not without the functions: nobody would end them after us.

@@ -60,7 +60,8 @@ impl Service {
             result = self.chain.evaluate(&call) => result,
             () = self.abandon.cancelled() => Err(Failure::Unavailable {
                 cause: format!(
-                    "the function runner is shutting down and {} did not finish within --shutdown-grace; try again",
+                    "the function runner is shutting down and does not wait for {} any longer (--shutdown-grace); \
+                     try again",
                     call.asked()
                 ),
             }),

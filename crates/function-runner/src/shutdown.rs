@@ -66,17 +66,29 @@ pub(crate) async fn run(
     }
     info!(?delay, "told to end: not serving, still answering");
     health.set_serving(false);
+    let mut told_again = false;
     tokio::select! {
         () = time::sleep(delay) => {}
-        _ = signals.recv() => info!("told again: not waiting any longer"),
+        _ = signals.recv() => {
+            info!("told again: not waiting any longer");
+            told_again = true;
+        }
     }
     info!(?grace, "clients are asked to leave; running calls may finish");
     health.close();
     drain.cancel();
+    // The second signal skips the delay, also where that is over already; the third ends all.
+    let third = async {
+        if !told_again {
+            signals.recv().await;
+            info!("told again: running calls may still finish; a third time ends them");
+        }
+        signals.recv().await;
+    };
     tokio::select! {
         () = &mut ended => return Ending::Orderly,
         () = time::sleep(grace) => warn!("calls are still running after --shutdown-grace; they are ended now"),
-        _ = signals.recv() => return forced(),
+        () = third => return forced(),
     }
     abandon.cancel();
     tokio::select! {
@@ -155,6 +167,19 @@ mod tests {
         assert!(scene.drain.is_cancelled(), "after {:?}", scene.begun.elapsed());
         scene.signal.send(()).await.unwrap();
         assert_eq!(scene.ending.await.unwrap(), (Ending::Forced, Duration::from_secs(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_signal_after_the_delay_ends_nothing_and_a_third_does() {
+        let scene = scene(Duration::from_mins(10));
+        scene.signal.send(()).await.unwrap();
+        time::sleep(Duration::from_secs(6)).await;
+        assert!(scene.drain.is_cancelled());
+        scene.signal.send(()).await.unwrap();
+        time::sleep(Duration::from_secs(1)).await;
+        assert!(!scene.ending.is_finished());
+        scene.signal.send(()).await.unwrap();
+        assert_eq!(scene.ending.await.unwrap(), (Ending::Forced, Duration::from_secs(7)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -218,6 +218,7 @@ impl Walk<'_, '_> {
         expect(document, place.node, wanted)?;
         let node = place.node;
         let entries: Vec<NodeId> = document.entries(node).collect();
+        document.budget().work(8 + 4 * entries.len())?;
         match part {
             Part::Field(key) => match document.get(node, key) {
                 Some(field) => self.walk(document, Place { node: field, created: false, ..place }, rest),

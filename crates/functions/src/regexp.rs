@@ -4,15 +4,19 @@
 //! a backslash before a sign always means the sign, `\Q…\E` is a literal, a brace that is no repetition is one,
 //! and in a class there are no operators and no classes but those in `[:name:]`.
 
+use std::cell::{OnceCell, RefCell};
 use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
 use krm::Budget;
 use regex::{Captures, Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
 
-/// How large compiled expressions may be, of which most are of the first size.
-const SIZES: [usize; 4] = [1 << 13, 1 << 15, 1 << 17, 1 << 19];
+/// How large compiled expressions may be, of which most are of the first sizes.
+const SIZES: [usize; 7] = [1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19];
 
 /// How long their text may be, and how many classes of Unicode may be in it: each of these is a long list.
 const LONGEST: usize = 1 << 12;
@@ -21,13 +25,24 @@ const MOST_CLASSES: usize = 32;
 /// What a class of Unicode costs when an expression is read: steps and bytes of memory.
 const CLASS: usize = 1 << 16;
 
-/// What an expression takes of memory while it searches, as a multiple of its size.
-const SEARCHING: usize = 4;
+/// What may be remembered of an expression while it is searched for, in bytes. Real ones on real texts need a small
+/// part of it.
+const REMEMBERED: usize = 1 << 18;
+
+/// An expression for which more than that is needed is given up after the second time, unless what is remembered
+/// is of use for so many bytes of text at least: so a byte takes little time, whatever the expression is.
+const CLEARS: usize = 2;
+const BYTES_PER_STATE: usize = 256;
 
 /// A compiled expression, whose cost is counted.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    regex: Regex,
+    /// Says whether there is a match.
+    search: DFA,
+    cache: RefCell<Cache>,
+    /// Says what its groups are, once that is asked for.
+    groups: OnceCell<Option<Regex>>,
+    text: String,
     size: usize,
     budget: Budget,
 }
@@ -52,26 +67,29 @@ impl Expression {
         }
         // Reading it takes some memory, for a while.
         budget.memory(16 * expression.len() + classes * CLASS)?;
-        let first = if classes > 0 { 2 } else { 0 };
+        // Its picture of what is wrong is the better one.
+        if let Err(regex::Error::Syntax(picture)) = RegexBuilder::new(expression).size_limit(1).build() {
+            let last = picture.lines().last().unwrap_or_default();
+            return Err(last.trim_start_matches("error: ").to_owned());
+        }
+        let first = if classes > 0 { 4 } else { 0 };
         for &size in SIZES.iter().skip(first) {
             budget.work(size + 64 * expression.len() + classes * CLASS)?;
-            let mut builder = RegexBuilder::new(expression);
-            match builder.size_limit(size).dfa_size_limit(SEARCHING * size).build() {
-                Ok(regex) => {
-                    budget.memory(2 * SEARCHING * size)?;
-                    return Ok(Self { regex, size, budget: budget.clone() });
-                }
-                Err(regex::Error::CompiledTooBig(_)) => {}
-                // The parser's picture of the expression has many lines; the last one tells what is wrong.
-                Err(error) => {
-                    let picture = error.to_string();
-                    return Err(picture
-                        .lines()
-                        .last()
-                        .unwrap_or_default()
-                        .trim_start_matches("error: ")
-                        .to_owned());
-                }
+            let search = DFA::builder()
+                .configure(
+                    DFA::config()
+                        .cache_capacity(REMEMBERED)
+                        .skip_cache_capacity_check(true)
+                        .minimum_cache_clear_count(Some(CLEARS))
+                        .minimum_bytes_per_state(Some(BYTES_PER_STATE)),
+                )
+                .thompson(thompson::Config::new().nfa_size_limit(Some(size)))
+                .build(expression);
+            if let Ok(search) = search {
+                budget.memory(2 * size + REMEMBERED / 4)?;
+                let cache = RefCell::new(search.create_cache());
+                let (groups, text) = (OnceCell::new(), expression.to_owned());
+                return Ok(Self { search, cache, groups, text, size, budget: budget.clone() });
             }
         }
         Err(TOO_LARGE.to_owned())
@@ -79,19 +97,27 @@ impl Expression {
 
     /// Whether there is a match in a text.
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, String> {
-        self.spend(text)?;
-        Ok(self.regex.is_match(text))
+        self.budget.work(8 + text.len())?;
+        let input = Input::new(text).earliest(true);
+        match self.search.try_search_fwd(&mut self.cache.borrow_mut(), &input) {
+            Ok(found) => Ok(found.is_some()),
+            Err(_) => Err("the expression is too large to search such texts; use a simpler one".to_owned()),
+        }
     }
 
     /// What the groups of the first match are.
     pub(crate) fn captures<'t>(&self, text: &'t str) -> Result<Option<Captures<'t>>, String> {
-        self.spend(text)?;
-        Ok(self.regex.captures(text))
-    }
-
-    /// At worst, a byte of text takes as many steps as the expression has states.
-    fn spend(&self, text: &str) -> Result<(), String> {
-        Ok(self.budget.work(8 + (self.size >> 8).saturating_mul(text.len()))?)
+        // At worst, a byte takes as many steps as the expression has states.
+        self.budget.work(8 + (self.size >> 9).saturating_mul(text.len()))?;
+        if self.groups.get().is_none() {
+            self.budget.memory(2 * self.size + REMEMBERED)?;
+            self.budget.work(self.size)?;
+        }
+        let groups = self.groups.get_or_init(|| {
+            let mut builder = RegexBuilder::new(&self.text);
+            builder.size_limit(4 * self.size).dfa_size_limit(REMEMBERED).build().ok()
+        });
+        Ok(groups.as_ref().and_then(|groups| groups.captures(text)))
     }
 }
 
@@ -168,6 +194,18 @@ impl Translator<'_> {
             }
             'b' if !in_class => self.out.push_str(r"(?-u:\b)"),
             'Q' if !in_class => self.quoted(),
+            'p' | 'P' => {
+                self.out.extend(['\\', character]);
+                // The name of a class is in braces, unless it is one letter.
+                if self.rest.peek().is_some_and(|&(_, next)| next == '{') {
+                    for (_, part) in self.rest.by_ref() {
+                        self.out.push(part);
+                        if part == '}' {
+                            break;
+                        }
+                    }
+                }
+            }
             sign if sign.is_ascii() && !sign.is_ascii_alphanumeric() => literal(&mut self.out, sign),
             other => self.out.extend(['\\', other]),
         }
@@ -223,11 +261,10 @@ mod tests {
     use super::*;
 
     fn found<'t>(expression: &str, text: &'t str) -> Option<&'t str> {
-        Expression::in_go(expression, &Budget::default())
-            .unwrap()
-            .regex
-            .find(text)
-            .map(|found| found.as_str())
+        let expression = Expression::in_go(expression, &Budget::default()).unwrap();
+        let found = expression.captures(text).unwrap();
+        assert_eq!(found.is_some(), expression.is_match(text).unwrap());
+        found.and_then(|groups| groups.get(0)).map(|found| found.as_str())
     }
 
     #[test]
@@ -258,6 +295,38 @@ mod tests {
         assert_eq!(found(r"[\Wa]+", "b-a"), Some("-a"));
         assert_eq!(found(r"\bb", "äb"), Some("b"));
         assert_eq!(found("..", "äöü"), Some("äö"));
+    }
+
+    #[test]
+    fn classes_of_unicode_have_names() {
+        assert_eq!(found(r"\p{L}+", "1äb"), Some("äb"));
+        assert_eq!(found(r"\p{Greek}+|\pN", "aβ"), Some("β"));
+        assert_eq!(found(r"[\p{L}-]+", "1ä-"), Some("ä-"));
+        assert_eq!(found(r"\P{L}+", "ä12"), Some("12"));
+    }
+
+    /// What people look for, in lists of any size.
+    #[test]
+    fn usual_expressions_are_searched_for_in_all_values() {
+        for expression in [
+            "^.{1,255}$",
+            r"^\S{1,255}$",
+            r"^.{1,253}\.example\.com$",
+            "^[^:]+:.{1,128}$",
+            r"^\w{1,255}$",
+            r"^\pL+$",
+            r"(?i)^\s*(\pL+[\w-]{0,60})\s*$",
+            r"https?://(www\.)?[-a-zA-Z0-9@:%._+~#=]{1,256}\.[a-z]{2,6}\b([-a-zA-Z0-9@:%_+.~#?&/=]*)",
+        ] {
+            let budget = Budget::default();
+            let values =
+                ["web", "nginx:1.2.3", "https://www.example.com/path?a=b", "müller", "a.example.com"];
+            budget.read(values.iter().map(|value| value.len()).sum::<usize>() * 1000);
+            let expression = Expression::in_go(expression, &budget).unwrap();
+            for value in values.iter().cycle().take(5_000) {
+                expression.is_match(value).unwrap();
+            }
+        }
     }
 
     #[test]
@@ -307,9 +376,16 @@ mod tests {
         let text = "ab".repeat(10_000);
         let simple = Expression::in_go("nginx-(.*)", &budget).unwrap();
         assert!((0..5).all(|_| simple.is_match(&text) == Ok(false)));
+        // What it must remember is another thing for each byte of such a text.
         let hostile = Expression::in_go("(?:a|b)*a(?:a|b){1000}c", &budget).unwrap();
+        let mut text = String::new();
+        let mut number = 1_u32;
+        for _ in 0..50_000 {
+            number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            text.push(if number >> 31 == 0 { 'a' } else { 'b' });
+        }
         let error = (0..30).find_map(|_| hostile.is_match(&text).err()).unwrap();
-        assert!(error.contains("steps of work"), "{error}");
+        assert!(error.contains("too large to search") || error.contains("steps of work"), "{error}");
         // Also where there is nothing to search.
         let budget = Budget::default();
         let simple = Expression::in_go("a+", &budget).unwrap();

@@ -150,6 +150,13 @@ impl Budget {
         Self::monitored(max_output, Unmonitored)
     }
 
+    /// No bound at all, for what is bounded by others.
+    pub fn unlimited() -> Self {
+        let budget = Self::new(usize::MAX);
+        budget.0.read.set(u64::MAX);
+        budget
+    }
+
     /// A budget for an output of at most so many bytes, with a deadline or a bound of memory.
     pub fn monitored(max_output: usize, monitor: impl Monitor + 'static) -> Self {
         Self(Rc::new(Inner {

@@ -53,7 +53,11 @@ impl Call {
         command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
         // Dropping std's handle of a child neither kills nor reaps it: both are done here, by number.
         let root = calls
-            .register(number, || command.spawn().map(|child| Pid::from_child(&child)))
+            .register(number, || {
+                let pid = Pid::from_child(&command.spawn()?);
+                first_to_be_killed(pid);
+                Ok(pid)
+            })
             .map_err(|source| RunError::Start { program: program.path.clone(), source })?;
         call.root = Some(root);
         call.cancellation.started(root);
@@ -145,4 +149,10 @@ impl ExitWatch {
     pub(crate) fn forget_pidfd(&mut self) {
         self.pidfd = None;
     }
+}
+
+/// Where memory runs out, the kernel takes a function and not the service, whichever is larger. Making a child a
+/// better choice is always allowed; where it cannot be done, the kernel chooses by size.
+fn first_to_be_killed(pid: Pid) {
+    let _ = std::fs::write(format!("/proc/{}/oom_score_adj", pid.as_raw_nonzero()), "1000");
 }

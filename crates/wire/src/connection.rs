@@ -43,7 +43,7 @@ const STREAM_WINDOW: u32 = 1024 * 1024;
 /// The same for a whole connection.
 const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// Calls one client may have under way: Porch holds a single connection.
-const STREAMS: u32 = 4096;
+const STREAMS: u32 = 1024;
 /// A client that does not answer for this long is gone, and its calls with it.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 /// How long each step towards the end of a connection waits for its client.

@@ -75,6 +75,8 @@ pub struct Front {
     limit: usize,
     memory: Shares,
     small: Shares,
+    /// The memory of streams of small services that last, such as those that watch health.
+    lasting: Shares,
     observer: Arc<dyn Observer>,
 }
 
@@ -93,7 +95,8 @@ impl Front {
     /// No services yet; requests are limited to `limit` bytes a message, and all calls together to `memory`.
     pub fn new(limit: usize, memory: Memory, observer: Arc<dyn Observer>) -> Self {
         let (memory, small) = (Shares::new(memory), Shares::new(Memory::new(SMALL)));
-        Self { mounted: Vec::new(), limit, memory, small, observer }
+        let lasting = Shares::new(Memory::new(SMALL));
+        Self { mounted: Vec::new(), limit, memory, small, lasting, observer }
     }
 
     /// Adds a service whose methods take one message each; `methods` are those told apart by the observer.
@@ -179,15 +182,19 @@ impl Service<Request<Body>> for Front {
             return Box::pin(std::future::ready(Ok(measure.refuse(status))));
         }
         let (shares, limits) = if mounted.is_small {
-            (&self.small, BodyLimits { message: self.limit.min(SMALL_MESSAGE), streams: true })
+            // Streams that last must not take the place of questions that are answered at once.
+            let shares = if measure.method == "Check" { &self.small } else { &self.lasting };
+            (shares, BodyLimits { message: self.limit.min(SMALL_MESSAGE), streams: true })
         } else {
             (&self.memory, BodyLimits { message: self.limit, streams: false })
         };
         let peer = request.extensions().get::<Peer>().cloned();
         let memory = shares.of(peer.as_ref().and_then(Peer::address));
+        let header_bytes: usize =
+            request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
         let admitted = arrival.read_deadline(request.headers()).and_then(|()| {
             let reserve = |bytes| memory.try_reserve(bytes).map_err(|full| Failure::MemoryFull { full });
-            Ok((reserve(CALL)?, Arc::new(reserve(0)?)))
+            Ok((reserve(CALL + 2 * header_bytes)?, Arc::new(reserve(0)?)))
         });
         let (call, message) = match admitted {
             Ok(admitted) => admitted,

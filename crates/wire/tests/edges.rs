@@ -286,9 +286,9 @@ async fn requests_beyond_the_memory_are_refused_and_others_and_health_are_answer
         })
         .await;
         if memory.refused() > refused.len() as u64 {
-            refused.push(answer)
+            refused.push(answer);
         } else {
-            held.push((answer, sending))
+            held.push((answer, sending));
         }
     }
     assert!(memory.used() <= MEMORY && held.len() >= 5, "{} of {memory:?}", held.len());

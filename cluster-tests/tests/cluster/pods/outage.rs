@@ -31,8 +31,8 @@ fn warm_calls_do_not_notice_that_the_api_server_is_away_and_others_wait_for_it()
         relay.close();
         assert_eq!(lab.pod_of_call(&image, &[]).await, first, "nothing is asked of it");
         space.kill_pod(&first).await;
-        // Its process takes a moment to end.
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        // Its process takes a moment to end, and answers until then.
+        tokio::time::sleep(Duration::from_secs(12)).await;
         let call = lab.spawn(&image, &order(&[("host", "true")]));
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert!(!call.is_finished(), "there is no pod and none can be made: {:?}", call.await);

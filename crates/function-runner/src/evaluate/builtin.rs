@@ -15,13 +15,16 @@ use wire::{Answer, Failure};
 
 use super::{
     Call, Deadline, Evaluator, Processes, Stage,
-    monitor::{Abandoned, CallMonitor},
+    monitor::{Abandoned, CallMonitor, Refusal},
     processes::{Task, refused, too_slow},
 };
 use crate::{
     builtin::{AS_FUNCTION, Builtin, Offered},
     routing::{BuiltinFunction, Routing, Table, every_builtin},
 };
+
+/// What a small input is: whatever is asked for, it takes less than a second.
+const SMALL: usize = 64 * 1024;
 
 /// This program itself, also where its file has been replaced since.
 const OURSELVES: &str = "/proc/self/exe";
@@ -45,7 +48,8 @@ pub struct BuiltinEvaluator {
     routing: Routing,
     /// What would be there if all were offered.
     every: Table<Arc<BuiltinFunction>>,
-    cores: FairQueue,
+    /// For small inputs, and for all others: what takes long leaves cores to what does not.
+    cores: [FairQueue; 2],
     limits: BuiltinLimits,
     processes: Option<Processes>,
 }
@@ -60,6 +64,7 @@ impl BuiltinEvaluator {
             Some(processes) => processes.queue().beside(limits.cores),
             None => FairQueue::new(limits.cores, limits.max_queued),
         };
+        let cores = [cores.beside(limits.cores), cores];
         Self { routing, every, cores, limits, processes }
     }
 
@@ -67,7 +72,9 @@ impl BuiltinEvaluator {
     async fn run(&self, call: &Call, function: &'static Function) -> Result<Answer, Failure> {
         call.progress.enter(Stage::WaitingForCore);
         let asked = call.asked();
-        let core = self.cores.acquire(function.name, call.deadline).await;
+        let [small, others] = &self.cores;
+        let cores = if call.resource_list.len() <= SMALL { small } else { others };
+        let core = cores.acquire(function.name, call.deadline).await;
         let core = core.map_err(|error| refused(call, &error))?;
         call.progress.enter(Stage::Running);
         let Deadline { at, is_own } = Deadline::of(call, self.limits.timeout);
@@ -75,12 +82,15 @@ impl BuiltinEvaluator {
         let memory = call.memory.clone();
         let abandoned = Abandoned::default();
         let _guard = abandoned.guard();
+        let refusal = Refusal::default();
+        let refused_memory = refusal.clone();
         let image = asked.clone();
         // The core is taken until the function ends, also where nobody waits for it any more: that is soon.
         let run = move || {
             let _core = core;
             let begun = Instant::now();
-            let budget = Budget::monitored(max_output, CallMonitor::new(at, abandoned, memory));
+            let budget =
+                Budget::monitored(max_output, CallMonitor::new(at, abandoned, memory, refused_memory));
             let outcome = function.run(&input, &budget);
             drop(input);
             match outcome.over_budget {
@@ -90,7 +100,10 @@ impl BuiltinEvaluator {
         };
         match tokio::task::spawn_blocking(run).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(over)) => Err(self.exceeded(call, &over, is_own)),
+            Ok(Err(over)) => match refusal.get().filter(|_| over.exceeded == Exceeded::Busy) {
+                Some(full) => Err(Failure::MemoryFull { full }),
+                None => Err(self.exceeded(call, &over, is_own)),
+            },
             Err(_) => Err(Failure::Internal {
                 cause: format!("the built-in function {} broke down on a call of {asked}", function.name),
             }),
@@ -103,7 +116,6 @@ impl BuiltinEvaluator {
             Exceeded::Time if is_own_limit => return too_slow(call, self.limits.timeout, String::new()),
             Exceeded::Time => return call.timed_out(String::new()),
             Exceeded::Cancelled => return Failure::Cancelled { image: call.asked() },
-            Exceeded::Busy => "try again later, or raise --max-memory",
             Exceeded::Output { .. } => "--max-request-body-size sets that limit",
             _ => "use fewer or shorter entries there, or split the list",
         };
@@ -222,7 +234,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_waits_for_a_core_no_longer_than_its_deadline() {
         let evaluator = evaluator(Offered::All);
-        let taken = evaluator.cores.acquire("set-image", None).await.unwrap();
+        let taken = evaluator.cores[0].acquire("set-image", None).await.unwrap();
         let chain = Chain::default().with(evaluator);
         let late = chain.evaluate(&call("set-labels", Some(Duration::from_secs(2)))).await.unwrap_err();
         assert_eq!(late.code(), Code::DeadlineExceeded);
@@ -234,12 +246,12 @@ mod tests {
     #[tokio::test]
     async fn no_more_wait_for_a_core_than_may() {
         let evaluator = Arc::new(evaluator(Offered::All));
-        let taken = evaluator.cores.acquire("set-image", None).await.unwrap();
+        let taken = evaluator.cores[0].acquire("set-image", None).await.unwrap();
         let first = tokio::spawn({
             let evaluator = evaluator.clone();
             async move { evaluator.evaluate(&call("set-labels", None)).await }
         });
-        while evaluator.cores.waiting() == 0 {
+        while evaluator.cores[0].waiting() == 0 {
             tokio::task::yield_now().await;
         }
         let refused = evaluator.evaluate(&call("set-labels", None)).await.unwrap_err();
@@ -266,6 +278,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_takes_long_leaves_cores_to_what_does_not() {
+        let evaluator = evaluator(Offered::All);
+        let _taken = evaluator.cores[1].acquire("set-image", None).await.unwrap();
+        evaluator.evaluate(&call("set-labels", None)).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_call_whose_budget_is_exceeded_says_why() {
         let evaluator = evaluator(Offered::All);
         let labels: Vec<String> = (0..50).map(|at| format!("    l{at}: v\n")).collect();
@@ -289,7 +308,7 @@ mod tests {
         let call = Call { memory: Memory::new(10), ..call("set-labels", None) };
         let failure = evaluator(Offered::All).evaluate(&call).await.unwrap_err();
         assert_eq!(failure.code(), Code::ResourceExhausted);
-        assert!(failure.to_string().contains("try again later, or raise --max-memory"), "{failure}");
+        assert!(failure.to_string().contains("--max-memory"), "{failure}");
     }
 
     #[tokio::test(start_paused = true)]

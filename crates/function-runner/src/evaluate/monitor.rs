@@ -3,14 +3,14 @@
 use std::{
     cell::RefCell,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use krm::{Exceeded, Monitor};
 use tokio::time::Instant;
-use wire::{Memory, Reservation};
+use wire::{Full, Memory, Reservation};
 
 /// Ends a call at its deadline, when nobody waits for it any more, or when there is no memory left.
 #[derive(Debug)]
@@ -19,11 +19,12 @@ pub(super) struct CallMonitor {
     abandoned: Abandoned,
     memory: Memory,
     reservation: RefCell<Option<Reservation>>,
+    refusal: Refusal,
 }
 
 impl CallMonitor {
-    pub(super) fn new(deadline: Instant, abandoned: Abandoned, memory: Memory) -> Self {
-        Self { deadline, abandoned, memory, reservation: RefCell::new(None) }
+    pub(super) fn new(deadline: Instant, abandoned: Abandoned, memory: Memory, refusal: Refusal) -> Self {
+        Self { deadline, abandoned, memory, reservation: RefCell::new(None), refusal }
     }
 }
 
@@ -37,13 +38,26 @@ impl Monitor for CallMonitor {
 
     fn reserve(&self, bytes: usize) -> bool {
         let mut reservation = self.reservation.borrow_mut();
-        match &mut *reservation {
-            Some(reservation) => reservation.grow(bytes).is_ok(),
-            None => {
-                *reservation = self.memory.try_reserve(bytes).ok();
-                reservation.is_some()
-            }
-        }
+        let taken = match &*reservation {
+            Some(reservation) => reservation.grow(bytes),
+            None => self.memory.try_reserve(bytes).map(|first| *reservation = Some(first)),
+        };
+        taken.map_err(|full| self.refusal.set(full)).is_ok()
+    }
+}
+
+/// Why a call got no more memory, if it asked for more than there was.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Refusal(Arc<OnceLock<Full>>);
+
+impl Refusal {
+    fn set(&self, full: Full) {
+        // The first one ends the call.
+        let _ = self.0.set(full);
+    }
+
+    pub(super) fn get(&self) -> Option<Full> {
+        self.0.get().copied()
     }
 }
 
@@ -78,7 +92,7 @@ mod tests {
         let abandoned = Abandoned::default();
         let guard = abandoned.guard();
         let deadline = Instant::now() + Duration::from_secs(1);
-        let monitor = CallMonitor::new(deadline, abandoned, Memory::unlimited());
+        let monitor = CallMonitor::new(deadline, abandoned, Memory::unlimited(), Refusal::default());
         assert_eq!(monitor.interrupted(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(monitor.interrupted(), Some(Exceeded::Time));
@@ -89,9 +103,11 @@ mod tests {
     #[tokio::test]
     async fn memory_is_taken_from_that_of_all_calls_and_given_back() {
         let memory = Memory::new(1000);
-        let monitor = CallMonitor::new(Instant::now(), Abandoned::default(), memory.clone());
+        let refusal = Refusal::default();
+        let monitor = CallMonitor::new(Instant::now(), Abandoned::default(), memory.clone(), refusal.clone());
         assert!(monitor.reserve(600) && !monitor.reserve(600) && monitor.reserve(300));
         assert_eq!(memory.used(), 900);
+        assert_eq!(refusal.get().unwrap().wanted, 600);
         drop(monitor);
         assert_eq!(memory.used(), 0);
     }

@@ -109,7 +109,14 @@ impl Search {
             (!expression.is_empty()).then(|| Expression::in_go(&expression, budget)).transpose()?;
         budget.follow("by-file-path");
         let files = (!file_path.is_empty()).then(|| glob::compile(&file_path, budget)).transpose()?;
-        budget.follow(if put_value.is_empty() { "by-path" } else { "put-value" });
+        // What most of the work is done for.
+        budget.follow(match (&expression, &*put_value, &*put_comment, &*path) {
+            (Some(_), ..) => "by-value-regex",
+            (None, "", "", "") => "by-value",
+            (None, "", "", _) => "by-path",
+            (None, "", ..) => "put-comment",
+            (None, ..) => "put-value",
+        });
         let is_plain = path.split('.').all(|element| !element.is_empty() && !element.contains(['*', '[']));
         Ok(Self {
             means_one_field: is_plain && value.is_empty() && expression.is_none() && !put_value.is_empty(),

@@ -13,7 +13,7 @@ use crate::budget::Budget;
 pub(super) const MAXIMUM_ALIASES: usize = 100_000;
 
 /// How many values all aliases of a document may stand for, besides one for each eight bytes of its text.
-const COPIES: usize = 2_000;
+const COPIES: usize = 20_000;
 
 /// What a copy takes, with what is kept beside it.
 const COPY: usize = 96;

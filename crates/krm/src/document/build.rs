@@ -69,6 +69,9 @@ impl<'a> Builder<'a> {
         if self.nodes.len() == self.nodes.capacity() {
             self.grow()?;
         }
+        if let Err(over) = self.budget.work(1) {
+            return self.refuse(over.into());
+        }
         let new = index(self.nodes.len());
         let open = self.open.last_mut()?;
         if open.last == NONE {
