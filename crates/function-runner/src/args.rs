@@ -102,7 +102,7 @@ pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
 pub(crate) const FUNCTION_TIMEOUT: Flag<GoDuration> = Flag::duration(
     "function-timeout",
     GoDuration::from_minutes(5),
-    "Longest run of an executable; a caller's shorter deadline wins.",
+    "Longest run of a function here; a caller's shorter deadline wins.",
 );
 pub(crate) const MAX_CONCURRENT_EXECUTIONS: Flag<usize> = Flag::integer(
     "max-concurrent-executions",
@@ -114,7 +114,7 @@ pub(crate) const MAX_QUEUED_EXECUTIONS: Flag<usize> = Flag::integer(
     "max-queued-executions",
     256,
     0..=1_000_000,
-    "Calls waiting for an executable to end; more are refused.",
+    "Calls waiting for their turn, of executables and built-in functions together; more are refused.",
 );
 pub(crate) const EXEC_ENV: Flag<Vec<String>> = Flag::list(
     "exec-env",

@@ -59,6 +59,14 @@ async fn environment(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn where_memory_runs_out_the_kernel_takes_functions_first() {
+    let functions = Functions::new().with_script("score", "cat\ncat /proc/self/oom_score_adj >&2");
+    let server = runner(&functions).start();
+    let answer = call(&server.client().await, "score", EMPTY.into()).await.unwrap();
+    assert_eq!(answer.log, "1000\n");
+}
+
+#[tokio::test]
 async fn functions_see_a_clean_environment_and_what_is_let_through() {
     let functions = Functions::new().with_script("environment", "tr '\\0' '\\n' < /proc/$$/environ >&2; cat");
     let secret = |builder: testing::ServerBuilder| {

@@ -71,7 +71,7 @@ impl FunctionEvaluator for Echo {
 }
 
 /// A server, and what its calls hold.
-async fn start() -> (SocketAddr, Memory) {
+fn start() -> (SocketAddr, Memory) {
     let memory = Memory::new(MEMORY);
     let health = Health::new();
     health.set_serving(true);
@@ -185,7 +185,7 @@ async fn eventually(what: &str, check: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn only_messages_of_protocol_buffers_are_taken() {
-    let (address, _) = start().await;
+    let (address, _) = start();
     let client = connect(address).await;
     for right in
         ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8", "Application/GRPC"]
@@ -210,7 +210,7 @@ async fn only_messages_of_protocol_buffers_are_taken() {
 
 #[tokio::test]
 async fn a_malformed_deadline_is_refused_and_one_that_is_over_is_answered_at_once() {
-    let (address, _) = start().await;
+    let (address, _) = start();
     let client = connect(address).await;
     let with = |timeout: &'static str| {
         let client = client.clone();
@@ -230,7 +230,7 @@ async fn a_malformed_deadline_is_refused_and_one_that_is_over_is_answered_at_onc
 
 #[tokio::test]
 async fn compressed_requests_are_refused_unread() {
-    let (address, memory) = start().await;
+    let (address, memory) = start();
     let client = connect(address).await;
     for encoding in ["gzip", "deflate", "zstd", "snappy", "br"] {
         let status = call(&client, &[("grpc-encoding", encoding)], evaluate("x", 10)).await;
@@ -249,7 +249,7 @@ async fn compressed_requests_are_refused_unread() {
 
 #[tokio::test]
 async fn a_failure_fits_the_headers_that_its_caller_reads() {
-    let (address, _) = start().await;
+    let (address, _) = start();
     let client = connect(address).await;
     let python = "grpc-python/1.62.0 grpc-c/39.0.0 (linux; chttp2)";
     for (agent, limit) in [(python, 8 * 1024), ("grpc-go/1.71.0", 33 * 1024)] {
@@ -267,7 +267,7 @@ async fn a_failure_fits_the_headers_that_its_caller_reads() {
 
 #[tokio::test]
 async fn a_request_of_two_messages_is_refused() {
-    let (address, _) = start().await;
+    let (address, _) = start();
     let client = connect(address).await;
     let two = [evaluate("x", 10), evaluate("x", 10)].concat();
     assert_eq!(call(&client, &[], two.into()).await.code(), Code::InvalidArgument);
@@ -275,7 +275,7 @@ async fn a_request_of_two_messages_is_refused() {
 
 #[tokio::test]
 async fn requests_beyond_the_memory_are_refused_and_others_and_health_are_answered() {
-    let (address, memory) = start().await;
+    let (address, memory) = start();
     let greedy = connect(address).await;
     let (mut held, mut refused) = (Vec::new(), Vec::new());
     for _ in 0..20 {
@@ -313,7 +313,7 @@ async fn requests_beyond_the_memory_are_refused_and_others_and_health_are_answer
 
 #[tokio::test]
 async fn calls_that_wait_are_counted_until_they_end() {
-    let (address, memory) = start().await;
+    let (address, memory) = start();
     let client = connect(address).await;
     let mut waiting = Vec::new();
     for _ in 0..4 {
@@ -330,7 +330,7 @@ async fn calls_that_wait_are_counted_until_they_end() {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_are_counted_until_their_reader_is_gone() {
-    let (address, memory) = start().await;
+    let (address, memory) = start();
     let idle = connect_from([127, 0, 0, 1], address, 0).await;
     let mut unread = Vec::new();
     let mut codes = Vec::new();
@@ -350,7 +350,7 @@ async fn answers_that_nobody_reads_are_counted_until_their_reader_is_gone() {
 
 #[tokio::test]
 async fn endless_health_checks_do_not_shut_out_those_of_others() {
-    let (address, memory) = start().await;
+    let (address, memory) = start();
     let greedy = connect(address).await;
     let mut held = Vec::new();
     for _ in 0..900 {
