@@ -130,8 +130,8 @@ async fn a_call_that_outlasts_the_grace_is_answered_and_its_processes_are_dead()
     assert_eq!(status.code(), Code::Unavailable, "{status}");
     assert_eq!(
         status.message(),
-        "the function runner is shutting down and example.com/gated:v1 did not finish within \
-         --shutdown-grace; try again"
+        "the function runner is shutting down and does not wait for example.com/gated:v1 any longer \
+         (--shutdown-grace); try again"
     );
     assert_eq!(gated.server.wait(PATIENCE).code(), Some(0));
     gated.nothing_runs();

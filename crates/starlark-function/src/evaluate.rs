@@ -76,6 +76,10 @@ fn fault(panic: &(dyn Any + Send)) -> String {
     match text {
         // Said by the allocator of the program's values.
         "out of memory" => "the program needs more memory than it may have".to_owned(),
+        // Said where a single value would take more than 4 GiB.
+        text if text.contains("must not exceed u32::MAX") => {
+            "the program needs more memory than it may have, for one value alone".to_owned()
+        }
         other => format!("the interpreter failed: {other}"),
     }
 }
