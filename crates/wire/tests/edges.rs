@@ -252,7 +252,7 @@ async fn a_failure_fits_the_headers_that_its_caller_reads() {
     let (address, _) = start();
     let client = connect(address).await;
     let python = "grpc-python/1.62.0 grpc-c/39.0.0 (linux; chttp2)";
-    for (agent, limit) in [(python, 8 * 1024), ("grpc-go/1.71.0", 33 * 1024)] {
+    for (agent, limit) in [(python, 8 * 1024), ("grpc-go/1.71.0", 73 * 1024)] {
         let answer = send(&client, request(EVALUATE, &[("user-agent", agent)]), evaluate("fail", 10)).await;
         let (status, headers, _) = status(answer).await;
         assert_eq!(status.code(), Code::Internal);
