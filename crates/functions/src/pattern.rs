@@ -12,7 +12,7 @@ pub(crate) enum Pattern {
     /// With this text in it.
     Part(String),
     /// Matched by this expression, which counts what it costs.
-    Expression(Expression),
+    Expression(Box<Expression>),
 }
 
 impl Pattern {
@@ -21,7 +21,8 @@ impl Pattern {
         if is_literal(text) {
             return Ok(Self::Whole(text.to_owned()));
         }
-        Expression::in_go(&format!("^(?:{text})$"), budget).map(Self::Expression)
+        Expression::in_go(&format!("^(?:{text})$"), budget)
+            .map(|expression| Self::Expression(Box::new(expression)))
     }
 
     /// What must match somewhere in a text.
@@ -29,7 +30,7 @@ impl Pattern {
         if is_literal(text) {
             return Ok(Self::Part(text.to_owned()));
         }
-        Expression::in_go(text, budget).map(Self::Expression)
+        Expression::in_go(text, budget).map(|expression| Self::Expression(Box::new(expression)))
     }
 
     /// Whether a text is, or has in it, what is looked for.

@@ -51,6 +51,7 @@ impl Shares {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "as they are asked for")]
     fn client(number: u32) -> Option<IpAddr> {
         Some(IpAddr::from(number.to_be_bytes()))
     }
