@@ -117,7 +117,8 @@ impl Expression {
             let mut builder = RegexBuilder::new(&self.text);
             builder.size_limit(4 * self.size).dfa_size_limit(REMEMBERED).build().ok()
         });
-        Ok(groups.as_ref().and_then(|groups| groups.captures(text)))
+        // Without its groups, what is put together from them would be wrong.
+        groups.as_ref().map(|groups| groups.captures(text)).ok_or_else(|| TOO_LARGE.to_owned())
     }
 }
 

@@ -52,9 +52,6 @@ impl Cost {
             "{}: failed without a word: {input}",
             function.name
         );
-        if std::env::var_os("HOSTILE_SHOW").is_some() {
-            println!("{used:?} {}", outcome.stderr);
-        }
         // What a call that was stopped had put into its list by then counts as its output.
         let written = usize::try_from(used.written).unwrap().min(MAX_OUTPUT);
         let output = if outcome.over_budget.is_some() { written } else { outcome.output.len() };
