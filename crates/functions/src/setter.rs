@@ -71,16 +71,13 @@ impl<'t> Pattern<'t> {
         value: impl Fn(&str) -> Option<&'v str>,
     ) -> Result<String, String> {
         let mut text = String::new();
-        let mut counted = 0;
         for (at, literal) in self.literals.iter().enumerate() {
-            text.push_str(literal);
+            budget.append(&mut text, literal)?;
             match self.names.get(at).map(|name| (name, value(name))) {
-                Some((_, Some(value))) => text.push_str(value),
+                Some((_, Some(value))) => budget.append(&mut text, value)?,
                 Some((name, None)) => text.extend(["${", name, "}"]),
                 None => {}
             }
-            budget.memory(text.len() - counted)?;
-            counted = text.len();
         }
         Ok(text)
     }

@@ -238,6 +238,14 @@ impl Budget {
         Ok(())
     }
 
+    /// Puts a part behind a text, if there is memory for it. A text that grows is moved now and then to a place
+    /// of twice the size: then there are three bytes for each of its own.
+    pub fn append(&self, text: &mut String, part: &str) -> Result<(), OverBudget> {
+        self.memory(3 * part.len())?;
+        text.push_str(part);
+        Ok(())
+    }
+
     /// Counts bytes that are about to be put into the document, or to be told; an error if it is too much.
     pub fn write(&self, bytes: usize) -> Result<(), OverBudget> {
         self.check()?;

@@ -191,10 +191,9 @@ impl Search {
         let Some(expression) = &self.expression else { return Ok(text.to_owned()) };
         let Some(groups) = expression.captures(value)? else { return Ok(text.to_owned()) };
         let mut filled = String::new();
-        let mut counted = 0;
         let mut rest = text;
         while let Some((literal, after)) = rest.split_once("${") {
-            filled.push_str(literal);
+            budget.append(&mut filled, literal)?;
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
             match after.split_at_checked(digits).map(|(number, after)| (number, after.strip_prefix('}'))) {
                 Some((number, Some(after))) if !number.is_empty() => {
@@ -202,7 +201,7 @@ impl Search {
                     let group = group
                         .filter(|&group| group < groups.len())
                         .ok_or("unable to resolve capture groups")?;
-                    filled.push_str(groups.get(group).map_or("", |group| group.as_str()));
+                    budget.append(&mut filled, groups.get(group).map_or("", |group| group.as_str()))?;
                     rest = after;
                 }
                 _ => {
@@ -210,10 +209,8 @@ impl Search {
                     rest = after;
                 }
             }
-            // Each part may be long, and many are nothing at all.
+            // Many parts are nothing at all.
             budget.work(4)?;
-            budget.memory(filled.len().saturating_sub(counted))?;
-            counted = counted.max(filled.len());
         }
         filled.push_str(rest);
         Ok(filled)

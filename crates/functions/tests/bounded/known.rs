@@ -108,6 +108,10 @@ fn of_values(known: Make) -> Vec<Known> {
             let items = format!("- d: &a {}\n  m:\n{}", x(20 * n), "  - *a # kpt-set: ${a}\n".repeat(n));
             data("  a: b\n", &items)
         }),
+        known("apply-setters", "a long value many times in one comment", 2000, |n| {
+            let comment = "${a}".repeat(n);
+            data(&format!("  a: {}\n", x(8 * n)), &format!("- d: b # kpt-set: {comment}\n"))
+        }),
         known("apply-setters", "aliases in a setter", 500, |n| {
             let value = format!("  a: |\n    - &a {}\n{}", x(10 * n), "    - *a\n".repeat(n));
             data(&value, "- d: # kpt-set: ${a}\n  - b\n")
