@@ -67,6 +67,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         Look::Kept => reloads.config_reloaded(false),
     }));
 
+    let max_concurrent = processes.max_concurrent;
     let (mut chain, processes) =
         start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message)?;
     if let Some(processes) = &processes {
@@ -108,7 +109,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let health = Health::new();
     let service = Service::new(chain, policy, metrics.clone(), abandon.clone());
     let front = front(service, pods, &health, max_message, memory, Arc::new(metrics))?;
-    let options = ServeOptions { max_connection_age };
+    let options = ServeOptions { max_connection_age, ..ServeOptions::default() }
+        .at_most(process::spare_descriptors(max_concurrent.get()));
     let done = CancellationToken::new();
     let guard = done.clone().drop_guard();
     let draining = drain.clone().cancelled_owned();

@@ -5,9 +5,10 @@ mod common;
 
 use std::{fs, io::Write, net::TcpStream, time::Duration};
 
-use common::{PROGRAM, within_patience};
-use testing::{Server, ServerBuilder, eventually};
-use wire::client::Client;
+use common::{EMPTY, PROGRAM, image, runner, within_patience};
+use futures::future::join_all;
+use testing::{Functions, Server, ServerBuilder, eventually};
+use wire::client::{CallOptions, Client};
 
 /// How every client of HTTP/2 begins, up to its empty settings.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -38,14 +39,15 @@ fn processor_time(process: u32) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_descriptors_run_out_it_goes_on_and_does_not_spin() {
-    let server = builtins().under(["sh", "-c", r#"ulimit -n 64; exec "$@""#, "sh"]).start();
+async fn connections_leave_descriptors_to_functions_and_it_does_not_spin() {
+    let functions = Functions::new().with_script("echo", "cat");
+    let server = runner(&functions).under(["sh", "-c", r#"ulimit -n 64; exec "$@""#, "sh"]).start();
     let early = server.client().await;
     is_answered(&early).await;
-    // More than it can accept; those that fall silent before they have greeted, too.
+    // More than there are descriptors for; those that fall silent before they have greeted, too.
     for greeting in [GREETING, &GREETING[..10]] {
         let idle = idlers(&server, 100, greeting);
-        eventually("that is told", || server.log().contains("new connections wait: Too many open files"));
+        eventually("that is told", || server.log().contains("one client has most connections"));
         let before = processor_time(server.process());
         for _ in 0..20 {
             is_answered(&early).await;
@@ -56,11 +58,16 @@ async fn when_descriptors_run_out_it_goes_on_and_does_not_spin() {
             used < 50,
             "{used} hundredths of a second of processor time for twenty small calls in a second"
         );
-        is_answered(&within_patience(server.client()).await).await;
+        let later = within_patience(server.client()).await;
+        let echo = image("echo");
+        let calls = (0..8).map(|_| later.evaluate(&echo, EMPTY.into(), CallOptions::default()));
+        for answer in within_patience(join_all(calls)).await {
+            answer.unwrap();
+        }
         is_answered(&early).await;
         drop(idle);
     }
-    assert_eq!(server.log().matches("new connections wait").count(), 1, "{}", server.log());
+    assert_eq!(server.log().matches("one client has most connections").count(), 1, "{}", server.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,6 +26,7 @@ mod supervisor;
 mod sweeper;
 mod watchdog;
 
+pub use descriptors::spare_descriptors;
 pub use fair::{AcquireError, FairQueue, Permit};
 pub use log::Log;
 pub use memory::available_memory;

@@ -63,6 +63,8 @@ enum Stage {
     Announcing,
     /// The library ends it.
     Closing,
+    /// It is closed at once.
+    GivenUp,
 }
 
 /// What others know of a connection, and how they ask it to end.
@@ -98,10 +100,16 @@ impl Handle {
         self.asked.notify_one();
     }
 
-    /// Since when no call is running, unless one is or it is about to end anyway.
-    pub(crate) fn idle_since(&self) -> Option<Instant> {
+    /// Since when no call is running, unless one is or the connection is given up already.
+    pub(crate) fn quiet_since(&self) -> Option<Instant> {
         let calls = self.calls();
-        (calls.running == 0 && !self.is_draining()).then_some(calls.since)
+        (calls.running == 0 && self.stage.load(Ordering::Acquire) < Stage::GivenUp as u8)
+            .then_some(calls.since)
+    }
+
+    /// Notes that nothing more is expected of it.
+    pub(crate) fn give_up(&self) {
+        self.advance(Stage::GivenUp);
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -143,10 +151,15 @@ impl Handle {
 }
 
 /// Serves one connection until its client leaves, or it is asked to end, or is older than `age`.
-pub(crate) async fn serve(stream: TcpStream, front: Front, age: Option<Duration>, handle: Arc<Handle>) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    front: Front,
+    age: Option<Duration>,
+    handle: Arc<Handle>,
+    peer: Peer,
+) {
     // Small answers should not wait for others; where that cannot be had they do.
     let _ = stream.set_nodelay(true);
-    let peer = Peer::new(stream.peer_addr().ok().map(|address| address.ip()));
     let socket = TokioIo::new(Socket::new(stream, handle.clone()));
     let calls = Counted { front, handle: handle.clone(), peer: peer.clone() };
     let mut connection = pin!(library().serve_connection(socket, calls));

@@ -2,7 +2,8 @@
 //! an end at which nobody who has connected is turned away.
 
 use std::{
-    collections::HashMap, convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Duration,
+    collections::HashMap, convert::Infallible, future::Future, io, net::IpAddr, pin::pin, sync::Arc,
+    time::Duration,
 };
 
 use tokio::{
@@ -17,13 +18,16 @@ use crate::{
     Front,
     connection::{self, Handle},
     listen,
+    peer::Peer,
 };
 
-/// Connections at a time; more wait to be accepted.
+/// Connections at a time, unless less is said; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 1024;
-/// So many of them are about to end or free: when there are fewer, the connection that has been idle for
+/// One of so many places is free or about to be: when there are fewer, the connection that has been idle for
 /// longest is asked to end for each new one.
-const SPARE_CONNECTIONS: usize = 256;
+const SPARE: usize = 4;
+/// One client may have so many times the connections that it leaves to others.
+const GREED: usize = 4;
 /// How long after it is told to end a server still takes connections, while calls are running.
 const ACCEPT_WHILE_DRAINING: Duration = Duration::from_secs(5);
 /// Connections that were begun when the last had been accepted are there within this time.
@@ -34,11 +38,27 @@ const BACKOFF: Duration = Duration::from_millis(100);
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How connections are kept.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct ServeOptions {
+    /// How many there may be at a time.
+    pub max_connections: usize,
     /// Connections older than this are asked to close, so that clients spread
     /// over replicas.
     pub max_connection_age: Option<Duration>,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self { max_connections: MAX_CONNECTIONS, max_connection_age: None }
+    }
+}
+
+impl ServeOptions {
+    /// At most so many connections, and no more than there are by default.
+    #[must_use]
+    pub fn at_most(self, connections: usize) -> Self {
+        Self { max_connections: connections.min(self.max_connections), ..self }
+    }
 }
 
 /// Serves until `shutdown`, then asks clients to leave and returns when every
@@ -55,7 +75,7 @@ pub async fn serve(
         front,
         options,
         tasks: JoinSet::new(),
-        handles: HashMap::new(),
+        open: HashMap::new(),
         alive,
         is_draining: false,
         warned: None,
@@ -92,12 +112,18 @@ struct Connections {
     front: Front,
     options: ServeOptions,
     tasks: JoinSet<()>,
-    handles: HashMap<Id, Arc<Handle>>,
+    open: HashMap<Id, Open>,
     /// Each task has one; who has the other end sees when all are gone.
     alive: mpsc::Sender<Infallible>,
     is_draining: bool,
-    /// When we last said that connections cannot be accepted.
+    /// When we last said that there are too many.
     warned: Option<Instant>,
+}
+
+/// One of them.
+struct Open {
+    handle: Arc<Handle>,
+    peer: Peer,
 }
 
 impl Connections {
@@ -111,8 +137,12 @@ impl Connections {
 
     /// Waits until there is room for one more.
     async fn room(&mut self) {
-        while self.tasks.len() >= MAX_CONNECTIONS {
-            self.one_ended().await;
+        while self.tasks.len() >= self.options.max_connections {
+            self.warn("new connections wait: there are as many as may be");
+            let busiest = self.busiest();
+            self.close_idle(|open| open.peer.address() == busiest);
+            // Where none is idle, one may be soon.
+            let _ = timeout(BACKOFF, self.one_ended()).await;
         }
     }
 
@@ -131,23 +161,64 @@ impl Connections {
             Ok(stream) => stream,
             Err(error) => return self.not_accepted(&error).await,
         };
-        let staying = || self.handles.values().filter(|handle| !handle.is_draining()).count();
-        if self.handles.len() + SPARE_CONNECTIONS >= MAX_CONNECTIONS
-            && staying() + SPARE_CONNECTIONS >= MAX_CONNECTIONS
-        {
+        let peer = Peer::new(stream.peer_addr().ok().map(|address| address.ip()));
+        if self.has_its_share(&peer) {
+            let is_closed = self.close_idle(|open| open.peer.address() == peer.address());
+            let what =
+                if is_closed { "those of its own that are idle are closed" } else { "it gets no more" };
+            self.warn(&format!("one client has most connections: for new ones {what}"));
+            if !is_closed {
+                return;
+            }
+        }
+        let full = self.options.max_connections - self.options.max_connections / SPARE;
+        let staying = || self.open.values().filter(|open| !open.handle.is_draining()).count();
+        if self.open.len() >= full && staying() >= full {
             self.make_room();
         }
         let (handle, alive) = (Arc::new(Handle::new()), self.alive.clone());
         if self.is_draining {
             handle.drain();
         }
-        let served =
-            connection::serve(stream, self.front.clone(), self.options.max_connection_age, handle.clone());
+        let age = self.options.max_connection_age;
+        let served = connection::serve(stream, self.front.clone(), age, handle.clone(), peer.clone());
         let task = self.tasks.spawn(async move {
             let _alive = alive;
             served.await;
         });
-        self.handles.insert(task.id(), handle);
+        self.open.insert(task.id(), Open { handle, peer });
+    }
+
+    /// Whether a client has as many connections as one may have.
+    fn has_its_share(&self, peer: &Peer) -> bool {
+        let free = self.options.max_connections.saturating_sub(self.open.len());
+        self.count_of(peer) >= GREED * free
+    }
+
+    /// How many connections a client has.
+    fn count_of(&self, peer: &Peer) -> usize {
+        self.open.values().filter(|open| open.peer.address() == peer.address()).count()
+    }
+
+    /// The address of the client that has most idle connections.
+    fn busiest(&self) -> Option<IpAddr> {
+        let mut counts = HashMap::new();
+        for open in self.open.values().filter(|open| open.handle.quiet_since().is_some()) {
+            *counts.entry(open.peer.address()).or_insert(0_usize) += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).and_then(|(address, _)| address)
+    }
+
+    /// Closes, at once, that of the connections meant which has been idle for longest. `false` if none is.
+    fn close_idle(&self, is_meant: impl Fn(&Open) -> bool) -> bool {
+        let idle = self.open.values().filter(|open| is_meant(open));
+        let idle = idle.filter_map(|open| Some((open.handle.quiet_since()?, open)));
+        let longest = idle.min_by_key(|(since, _)| *since);
+        longest.is_some_and(|(_, open)| {
+            open.handle.give_up();
+            open.peer.close();
+            true
+        })
     }
 
     /// Whoever connected meanwhile waits; trying again at once would only cost
@@ -157,40 +228,45 @@ impl Connections {
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
             return;
         }
-        if self.warned.is_none_or(|warned| warned.elapsed() >= WARN_INTERVAL) {
-            self.warned = Some(Instant::now());
-            let open = self.tasks.len();
-            warn!(
-                open,
-                "new connections wait: {error}; raise the limit of open files (ulimit -n) or of memory, or \
-                 have fewer clients"
-            );
-        }
+        self.warn(&format!("new connections wait: {error}"));
         self.make_room();
         sleep(BACKOFF).await;
     }
 
+    /// Says, now and then, that there are too many connections.
+    fn warn(&mut self, what: &str) {
+        if self.warned.is_none_or(|warned| warned.elapsed() >= WARN_INTERVAL) {
+            self.warned = Some(Instant::now());
+            let (open, most) = (self.tasks.len(), self.options.max_connections);
+            warn!(
+                open,
+                most, "{what}; raise the limit of open files (ulimit -n) or of memory, or have fewer clients"
+            );
+        }
+    }
+
     /// Asks the connection to end that has been idle for longest.
     fn make_room(&self) {
-        let idle = self.handles.values().filter_map(|handle| Some((handle.idle_since()?, handle)));
-        if let Some((_, handle)) = idle.min_by_key(|(since, _)| *since) {
-            handle.drain();
+        let staying = self.open.values().filter(|open| !open.handle.is_draining());
+        let idle = staying.filter_map(|open| Some((open.handle.quiet_since()?, open)));
+        if let Some((_, open)) = idle.min_by_key(|(since, _)| *since) {
+            open.handle.drain();
         }
     }
 
     /// Asks all connections to end, and those that are still to come.
     fn drain(&mut self) {
         self.is_draining = true;
-        for handle in self.handles.values() {
-            handle.drain();
+        for open in self.open.values() {
+            open.handle.drain();
         }
     }
 
     /// Waits until one has ended.
     async fn one_ended(&mut self) {
         match self.tasks.join_next_with_id().await {
-            Some(Ok((id, ()))) => self.handles.remove(&id),
-            Some(Err(error)) => self.handles.remove(&error.id()),
+            Some(Ok((id, ()))) => self.open.remove(&id),
+            Some(Err(error)) => self.open.remove(&error.id()),
             None => None,
         };
     }

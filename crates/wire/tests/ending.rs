@@ -196,7 +196,7 @@ async fn who_waits_to_be_accepted_at_the_end_is_answered_and_then_told() {
 
 #[tokio::test]
 async fn what_is_not_processed_is_told_so_and_nothing_is_reset() {
-    let age = ServeOptions { max_connection_age: Some(Duration::from_millis(1)) };
+    let age = ServeOptions { max_connection_age: Some(Duration::from_millis(1)), ..ServeOptions::default() };
     for options in [ServeOptions::default(), age] {
         let (mut scene, ()) = Scene::start(options, async |_| ()).await;
         let mut client = Raw::connect(scene.port).await;

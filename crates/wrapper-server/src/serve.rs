@@ -122,7 +122,8 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     health.set_serving(true);
     log.info(format_args!("serving {entrypoint} on {address}"));
     let served = async {
-        wire::serve(listener, front, ServeOptions::default(), drain).await;
+        let options = ServeOptions::default().at_most(process::spare_descriptors(MAX_RUNNING.get()));
+        wire::serve(listener, front, options, drain).await;
         supervisor.idle().await;
         log.info("all calls are answered");
         Ok(())
