@@ -6,12 +6,12 @@ use std::fs::Permissions;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, openat2, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
 /// Removes the folder of this name in `parent` and all it holds, or what is there in its place. No link is
-/// followed.
+/// followed, and nothing is touched that is mounted there: it belongs elsewhere.
 ///
 /// Nesting is not walked down but flattened: folders inside a folder are moved up next to it before it is
 /// removed. So neither recursion nor open descriptors grow with depth.
@@ -93,7 +93,12 @@ fn is_stuck(folder: &OwnedFd) -> bool {
 fn open(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
     // Changing the mode through an opened path, not by name, cannot be led astray by a link.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = openat(parent, name, flags, Mode::empty())?;
+    let (parent, name) = (parent.as_fd(), name.into_c_str()?);
+    let handle = match openat2(parent, &*name, flags, Mode::empty(), ResolveFlags::NO_XDEV) {
+        // Where it is not known, or not allowed to know it, as in some sandboxes.
+        Err(Errno::NOSYS | Errno::PERM) => openat(parent, &*name, flags, Mode::empty())?,
+        opened => opened?,
+    };
     let by_handle = format!("/proc/self/fd/{}", handle.as_raw_fd());
     // Where this fails, so does what follows, and says why.
     let _ = std::fs::set_permissions(by_handle, Permissions::from_mode(0o700));
@@ -121,13 +126,55 @@ mod tests {
     use rustix::fs::CWD;
 
     fn remove(path: &Path) -> Result<(), Errno> {
-        super::remove(CWD, path.to_str().unwrap())
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let parent = openat(CWD, path.parent().unwrap(), flags, Mode::empty()).unwrap();
+        super::remove(parent, path.file_name().unwrap().to_str().unwrap())
     }
 
     fn folder() -> PathBuf {
         let path = std::env::temp_dir().join(format!("removal-{}", crate::calls::random_name()));
         fs::create_dir(&path).unwrap();
         path
+    }
+
+    /// Runs itself where it may mount.
+    #[test]
+    fn what_is_mounted_in_a_folder_stays() {
+        const INSIDE: &str = "REMOVAL_MAY_MOUNT";
+        if std::env::var_os(INSIDE).is_none() {
+            let again = std::process::Command::new("unshare")
+                .args(["--map-root-user", "--mount", "--"])
+                .arg(std::env::current_exe().unwrap())
+                .args(["--exact", "removal::tests::what_is_mounted_in_a_folder_stays"])
+                .env(INSIDE, "yes")
+                .output()
+                .unwrap();
+            assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+            return;
+        }
+        let (outside, path) = (folder(), folder());
+        fs::create_dir(outside.join("deep")).unwrap();
+        fs::write(outside.join("deep/kept"), "x").unwrap();
+        fs::write(path.join("file"), "x").unwrap();
+        let mount = |at: &Path| {
+            fs::create_dir_all(at).unwrap();
+            let mounted = std::process::Command::new("mount").arg("--bind").args([&outside, at]).status();
+            assert!(mounted.unwrap().success());
+        };
+        mount(&path.join("a/b"));
+        mount(&path.join("c"));
+        assert!(remove(&path).is_err());
+        assert!(!path.join("file").exists());
+        mount(&path);
+        assert!(remove(&path).is_err());
+        assert_eq!(fs::read_to_string(outside.join("deep/kept")).unwrap(), "x");
+        // They are this namespace's: for all others the folder is what it was.
+        for at in [&path, &path.join("c"), &path.join("a/b")] {
+            assert!(std::process::Command::new("umount").arg(at).status().unwrap().success());
+        }
+        for path in [path, outside] {
+            remove(&path).unwrap();
+        }
     }
 
     #[test]
