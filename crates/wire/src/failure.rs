@@ -348,7 +348,7 @@ impl Failure {
                     Middle(status.message()),
                 ]
             }
-            Self::MemoryFull { full: full @ Full { wanted, limit, .. } } => vec![Fixed(if full.may_pass() {
+            Self::MemoryFull { full: full @ Full { wanted, .. } } => vec![Fixed(if full.may_pass() {
                 format!(
                     "the call was refused: {full}; try again in {} s, or raise --max-memory or the container's \
                      memory limit",
@@ -356,8 +356,9 @@ impl Failure {
                 )
             } else {
                 format!(
-                    "the call was refused: it needs {wanted} bytes more, and all calls together may hold {limit}; \
-                     raise --max-memory or the container's memory limit"
+                    "the call was refused: it needs {wanted} bytes more, and no caller may hold more than {}; \
+                     raise --max-memory or the container's memory limit",
+                    full.most()
                 )
             })],
             Self::InvalidRequest { cause }

@@ -58,6 +58,25 @@ pub trait Observer: Send + Sync + 'static {
     fn finished(&self, rpc: &FinishedRpc);
 }
 
+/// A service as the generated code makes it.
+pub trait GrpcService:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
+    + NamedService
+    + Clone
+    + Send
+    + 'static
+{
+}
+
+impl<S> GrpcService for S where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
+        + NamedService
+        + Clone
+        + Send
+        + 'static
+{
+}
+
 type Inner = BoxCloneService<Request<Body>, Response<Body>, Infallible>;
 
 #[derive(Clone)]
@@ -101,41 +120,17 @@ impl Front {
 
     /// Adds a service whose methods take one message each; `methods` are those told apart by the observer.
     #[must_use]
-    pub fn mount<S>(self, service: S, methods: &'static [&'static str]) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    pub fn mount(self, service: impl GrpcService, methods: &'static [&'static str]) -> Self {
         self.add(service, methods, false)
     }
 
     /// Adds a service of small messages, which has memory of its own and is answered whatever others hold.
     #[must_use]
-    pub fn mount_small<S>(self, service: S, methods: &'static [&'static str]) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    pub fn mount_small(self, service: impl GrpcService, methods: &'static [&'static str]) -> Self {
         self.add(service, methods, true)
     }
 
-    fn add<S>(mut self, service: S, methods: &'static [&'static str], is_small: bool) -> Self
-    where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-            + NamedService
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-    {
+    fn add<S: GrpcService>(mut self, service: S, methods: &'static [&'static str], is_small: bool) -> Self {
         self.mounted.push(Mounted { name: S::NAME, methods, service: service.boxed_clone(), is_small });
         self
     }

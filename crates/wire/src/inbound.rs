@@ -357,7 +357,10 @@ mod tests {
         let mut first = guard(1000, &memory);
         first.check(&message(70)).unwrap();
         let refused = guard(1000, &memory).check(&message(31)).unwrap_err();
-        assert!(matches!(refused, Failure::MemoryFull { full: Full { wanted: 31, used: 70, limit: 100 } }));
+        assert!(matches!(
+            refused,
+            Failure::MemoryFull { full: Full { wanted: 31, used: 70, limit: 100, held: None } }
+        ));
         drop(first);
         assert!(guard(1000, &memory).check(&message(31)).is_ok());
     }

@@ -22,7 +22,7 @@ mod trace;
 mod verdict;
 
 pub use failure::{DOMAIN, Failure, stderr_so_far};
-pub use front::{CallMemory, FinishedRpc, Front, Observer};
+pub use front::{CallMemory, FinishedRpc, Front, GrpcService, Observer};
 pub use health::Health;
 pub use inbound::Arrival;
 pub use listen::listen;

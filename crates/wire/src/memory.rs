@@ -32,7 +32,7 @@ struct Ledger {
 
 /// There is no room for so many bytes more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{wanted} bytes more do not fit: {used} of the {limit} bytes that calls may hold at once are taken")]
+#[error("{wanted} bytes more do not fit: {used} of the {limit} bytes that calls may hold at once are taken{}", self.by_whom())]
 pub struct Full {
     /// How many bytes were asked for.
     pub wanted: usize,
@@ -40,12 +40,25 @@ pub struct Full {
     pub used: usize,
     /// How many may be.
     pub limit: usize,
+    /// How many of those taken are the caller's, where it has a share.
+    pub held: Option<usize>,
 }
 
 impl Full {
-    /// Whether waiting can help: more than the limit never fits.
+    /// Whether waiting can help: more than the limit, or than one client may have of it, never fits.
     pub fn may_pass(&self) -> bool {
-        self.wanted <= self.limit
+        self.wanted <= self.most()
+    }
+
+    /// The most that can ever be had.
+    pub fn most(&self) -> usize {
+        if self.held.is_some() { self.limit / (GREED + 1) * GREED } else { self.limit }
+    }
+
+    fn by_whom(&self) -> String {
+        self.held.map_or_else(String::new, |held| {
+            format!(", {held} by callers of this address, which may hold {GREED} times what they leave free")
+        })
     }
 }
 
@@ -97,7 +110,8 @@ impl Memory {
         let Ledger { limit, used, refused } = &*self.ledger;
         let full = |used: usize| {
             refused.fetch_add(1, Ordering::Relaxed);
-            Full { wanted: bytes, used, limit: *limit }
+            let held = self.share.as_ref().map(|share| share.load(Ordering::Relaxed));
+            Full { wanted: bytes, used, limit: *limit, held }
         };
         if bytes > *limit {
             return Err(full(self.used()));
@@ -183,7 +197,10 @@ mod tests {
     fn no_more_than_the_limit_is_given_and_all_comes_back() {
         let memory = Memory::new(100);
         let first = memory.try_reserve(60).unwrap();
-        assert_eq!(memory.try_reserve(41).unwrap_err(), Full { wanted: 41, used: 60, limit: 100 });
+        assert_eq!(
+            memory.try_reserve(41).unwrap_err(),
+            Full { wanted: 41, used: 60, limit: 100, held: None }
+        );
         let second = memory.clone().try_reserve(40).unwrap();
         assert_eq!((memory.used(), memory.limit(), memory.refused()), (100, 100, 1));
         assert!(first.grow(1).is_err());
@@ -203,7 +220,11 @@ mod tests {
         let _taken = memory.try_reserve(10).unwrap();
         assert!(memory.try_reserve(10).unwrap_err().may_pass());
         assert!(!memory.try_reserve(11).unwrap_err().may_pass());
-        assert!(!memory.share().try_reserve(usize::MAX).unwrap_err().may_pass());
+        let share = memory.share();
+        assert!(!share.try_reserve(usize::MAX).unwrap_err().may_pass());
+        assert!(
+            share.try_reserve(8).unwrap_err().may_pass() && !share.try_reserve(9).unwrap_err().may_pass()
+        );
     }
 
     #[test]
@@ -224,6 +245,8 @@ mod tests {
         assert!((790..=810).contains(&held.len()), "{}", held.len());
         let small = other.try_reserve(100).unwrap();
         assert!(memory.try_reserve(1).is_ok(), "what has no share is bounded by the limit alone");
+        let refused = greedy.try_reserve(20).unwrap_err().to_string();
+        assert!(refused.contains(&format!("{} by callers of this address", held.len())), "{refused}");
         drop((held, small));
         assert_eq!(memory.used(), 0);
         let held = (fill(&greedy), fill(&other));

@@ -102,17 +102,17 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
              raise that flag on the function runner and the flag of the same name on its client",
         ),
         (
-            Failure::MemoryFull { full: Full { wanted: 600, used: 700, limit: 1000 } },
+            Failure::MemoryFull { full: Full { wanted: 600, used: 700, limit: 1000, held: None } },
             Code::ResourceExhausted,
             "MEMORY_LIMIT_REACHED",
             "the call was refused: 600 bytes more do not fit: 700 of the 1000 bytes that calls may hold at once are \
              taken; try again in 1 s, or raise --max-memory or the container's memory limit",
         ),
         (
-            Failure::MemoryFull { full: Full { wanted: 1600, used: 700, limit: 1000 } },
+            Failure::MemoryFull { full: Full { wanted: 1600, used: 700, limit: 1000, held: None } },
             Code::ResourceExhausted,
             "MEMORY_LIMIT_REACHED",
-            "the call was refused: it needs 1600 bytes more, and all calls together may hold 1000; raise \
+            "the call was refused: it needs 1600 bytes more, and no caller may hold more than 1000; raise \
              --max-memory or the container's memory limit",
         ),
         (
@@ -250,7 +250,8 @@ fn details_are_left_out_where_the_message_leaves_no_room_for_them() {
 
 #[test]
 fn who_may_try_again_is_told_when() {
-    let full = |wanted: usize| Failure::MemoryFull { full: Full { wanted, used: 700, limit: 1000 } };
+    let full =
+        |wanted: usize| Failure::MemoryFull { full: Full { wanted, used: 700, limit: 1000, held: None } };
     let delay =
         |failure: Failure| Status::from(failure).get_details_retry_info().and_then(|info| info.retry_delay);
     assert_eq!(delay(full(600)), Some(std::time::Duration::from_secs(1)));
