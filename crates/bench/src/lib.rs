@@ -1,5 +1,6 @@
 //! What the benchmarks share: inputs, rounds, memory, and the table of results.
 
+pub mod before;
 pub mod contestants;
 pub mod input;
 pub mod measure;

@@ -39,16 +39,21 @@ const USUAL: &str = "set-namespace";
 const LEAN: &str = "set-owner";
 
 fn main() -> anyhow::Result<()> {
-    let binaries = PathBuf::from(std::env::args_os().nth(1).context("usage: bench FOLDER-OF-BINARIES")?);
-    for name in ["function-runner", "wrapper-server", USUAL, LEAN] {
-        ensure!(
-            binaries.join(name).exists(),
-            "{} is missing; run: make bench",
-            binaries.join(name).display()
-        );
+    let mut folders = std::env::args_os().skip(1).map(PathBuf::from);
+    let binaries = folders.next().context("usage: bench FOLDER-OF-BINARIES [THOSE-OF-BEFORE]")?;
+    let before = folders.next();
+    for folder in [Some(&binaries), before.as_ref()].into_iter().flatten() {
+        for name in ["function-runner", "wrapper-server", USUAL, LEAN] {
+            let program = folder.join(name);
+            ensure!(program.exists(), "{} is missing; run: make bench", program.display());
+        }
     }
     // The callers take as little of the machine as they can.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let Some(before) = before {
+        print!("{}", bench::before::compare(&runtime, USUAL, &binaries, &before)?.text());
+        return Ok(());
+    }
     let stage = Stage::start(&binaries, &[USUAL, LEAN]);
     let usual = Arc::new(runtime.block_on(stage.contestants(USUAL)));
     let lean = Arc::new(runtime.block_on(stage.contestants(LEAN)));

@@ -28,7 +28,7 @@ pub struct Result {
 impl Result {
     const NONE: Self = Self { durations: Vec::new(), elapsed: Duration::ZERO };
 
-    fn add(&mut self, round: Self) {
+    pub fn add(&mut self, round: Self) {
         self.durations.extend(round.durations);
         self.elapsed += round.elapsed;
     }
