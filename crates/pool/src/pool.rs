@@ -30,7 +30,8 @@ impl<F: Clone> Pool<F> {
         match event {
             Event::Arrived { call, function, spec, until } => self.arrived(call, &function, &spec, until),
             Event::Left { call } => self.left(call),
-            Event::Wanted { function, spec, warm } => self.want(&function, spec, warm),
+            Event::Wanted { function, spec, warm: false } => self.want(&function, spec),
+            Event::Wanted { function, spec, warm: true } => self.warm_up(&function, spec),
             Event::Seen(observed) => self.seen(&observed),
             Event::Gone { uid } => self.gone(&uid),
             Event::Launched { pod, uid } => self.launched(pod, &uid),
@@ -98,6 +99,7 @@ impl<F: Clone> Pool<F> {
     /// Looks at every function to which something happened until there is none left.
     fn settle(&mut self) {
         while !self.common.touched.is_empty() {
+            self.send_guests_home();
             let mut touched = std::mem::take(&mut self.common.touched);
             self.each(&touched, Fleet::assess);
             while let Some(function) = self.common.room.next(self.common.pods.len()) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Pool;
 use crate::calls::Place;
 use crate::fleet::Fleet;
+use crate::queue::Guest;
 use crate::{Action, CallId, Function, Moment, Refusal, Spec};
 
 impl<F: Clone> Pool<F> {
@@ -16,18 +17,20 @@ impl<F: Clone> Pool<F> {
         until: Option<Moment>,
     ) {
         self.left(call);
+        let home = self.home(function, spec);
+        let guest = home.is_some().then(|| Guest { function: function.clone(), spec: spec.clone() });
+        let (function, spec) = home.as_ref().map_or((function, spec), |(function, spec)| (function, spec));
         if self.fleets.contains_key(function) {
-            self.want(function, spec.clone(), false);
+            self.want(function, spec.clone());
         }
         let crowded = self.is_crowded(0);
         if crowded && !self.fleets.get(function).is_some_and(Fleet::has_ready) {
             // Nothing is kept of it and nothing started for it.
             return self.refuse_crowded(call);
         }
-        let (fleet, common) = self.fleet(function, spec);
-        let end = until.unwrap_or(common.now.saturating_add(common.limits.ready_timeout));
-        let ticket = fleet.queue.push(call, common.now, end);
-        common.calls.put(call, Place::Waiting(function.clone(), ticket));
+        let now = self.common.now;
+        let end = until.unwrap_or(now.saturating_add(self.common.limits.ready_timeout));
+        self.enqueue(call, function, spec, (now, end), guest);
         if crowded {
             self.settle();
             if self.common.calls.is_waiting(call) && self.is_crowded(1) {
@@ -68,10 +71,52 @@ impl<F: Clone> Pool<F> {
         }
     }
 
-    pub(super) fn want(&mut self, function: &Function, spec: Arc<Spec>, warm: bool) {
+    fn enqueue(
+        &mut self,
+        call: CallId,
+        function: &Function,
+        spec: &Arc<Spec>,
+        (arrived, end): (Moment, Moment),
+        guest: Option<Guest>,
+    ) {
+        let (fleet, common) = self.fleet(function, spec);
+        let ticket = fleet.queue.push(call, arrived, end, guest);
+        common.calls.put(call, Place::Waiting(function.clone(), ticket));
+    }
+
+    /// The function whose pods serve another that has none: one of the same image, such as another tag of it,
+    /// whose pods are to be the same in everything but their names.
+    fn home(&self, function: &Function, spec: &Spec) -> Option<(Function, Arc<Spec>)> {
+        if spec.image.is_empty() || self.fleets.contains_key(function) {
+            return None;
+        }
+        let homes = self.fleets.values().filter(|fleet| fleet.can_host(spec));
+        homes.map(|fleet| (fleet.function.clone(), fleet.spec.clone())).min_by(|a, b| a.0.cmp(&b.0))
+    }
+
+    /// Guests leave where the pods are no longer, or not all, what they want, and wait as functions of their own.
+    pub(super) fn send_guests_home(&mut self) {
+        let mut leaving = Vec::new();
+        for function in &self.common.touched {
+            leaving.extend(self.fleets.get_mut(function).into_iter().flat_map(Fleet::take_guests));
+        }
+        for (call, arrived, end, Guest { function, spec }) in leaving {
+            self.enqueue(call, &function, &spec, (arrived, end), None);
+        }
+    }
+
+    /// What the pods of a function are to be from now on.
+    pub(super) fn want(&mut self, function: &Function, spec: Arc<Spec>) {
         let (fleet, common) = self.fleet(function, &spec);
         fleet.respecify(spec, common.now);
-        fleet.start_one |= warm;
+    }
+
+    /// A function is to have a pod; that of another of the same image will do.
+    pub(super) fn warm_up(&mut self, function: &Function, spec: Arc<Spec>) {
+        if self.home(function, &spec).is_none() {
+            self.want(function, spec.clone());
+            self.fleet(function, &spec).0.start_one = true;
+        }
     }
 
     pub(super) fn scan(&mut self) {
