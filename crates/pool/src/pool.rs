@@ -30,8 +30,7 @@ impl<F: Clone> Pool<F> {
         match event {
             Event::Arrived { call, function, spec, until } => self.arrived(call, &function, &spec, until),
             Event::Left { call } => self.left(call),
-            Event::Wanted { function, spec, warm: false } => self.want(&function, spec),
-            Event::Wanted { function, spec, warm: true } => self.warm_up(&function, spec),
+            Event::Wanted { function, spec, warm } => self.want(&function, spec, warm),
             Event::Seen(observed) => self.seen(&observed),
             Event::Gone { uid } => self.gone(&uid),
             Event::Launched { pod, uid } => self.launched(pod, &uid),

@@ -212,9 +212,11 @@ impl ConfigFile {
             return Ok(Self::default());
         }
         let content: Content<Spanned<Entry>> = read(text)?;
-        let mut unknown = read::<Keys>(text)?.0;
+        // What is said about keys is for people: odd ones are no reason to refuse what could be read.
+        let mut unknown = read::<Keys>(text).map_or_else(|_| Vec::new(), |keys| keys.0);
         unknown.retain(|key| key.value != "functions");
-        for mut keys in read::<Content<Keys>>(text)?.functions.into_iter().flatten() {
+        let entries = read::<Content<Keys>>(text).ok().and_then(|content| content.functions);
+        for mut keys in entries.into_iter().flatten() {
             keys.0.retain(|key| !["function", "images"].contains(&key.value.as_str()));
             unknown.append(&mut keys.0);
         }

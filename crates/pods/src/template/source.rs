@@ -54,7 +54,8 @@ pub fn follow(
             match config_map {
                 Some((namespace, name)) => config_map::follow(client, namespace, name, publisher).await,
                 None => {
-                    Box::pin(objects::follow(client, pod_namespace, wrapper_image, inline, publisher)).await
+                    let objects = objects::follow(client, pod_namespace, wrapper_image, inline, publisher);
+                    Box::pin(objects).await;
                 }
             }
         };

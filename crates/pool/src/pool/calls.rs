@@ -21,7 +21,7 @@ impl<F: Clone> Pool<F> {
         let guest = home.is_some().then(|| Guest { function: function.clone(), spec: spec.clone() });
         let (function, spec) = home.as_ref().map_or((function, spec), |(function, spec)| (function, spec));
         if self.fleets.contains_key(function) {
-            self.want(function, spec.clone());
+            self.want(function, spec.clone(), false);
         }
         let crowded = self.is_crowded(0);
         if crowded && !self.fleets.get(function).is_some_and(Fleet::has_ready) {
@@ -105,18 +105,11 @@ impl<F: Clone> Pool<F> {
         }
     }
 
-    /// What the pods of a function are to be from now on.
-    pub(super) fn want(&mut self, function: &Function, spec: Arc<Spec>) {
+    /// What the pods of a function are to be from now on. One that is to be warm gets a pod of its own.
+    pub(super) fn want(&mut self, function: &Function, spec: Arc<Spec>, warm: bool) {
         let (fleet, common) = self.fleet(function, &spec);
         fleet.respecify(spec, common.now);
-    }
-
-    /// A function is to have a pod; that of another of the same image will do.
-    pub(super) fn warm_up(&mut self, function: &Function, spec: Arc<Spec>) {
-        if self.home(function, &spec).is_none() {
-            self.want(function, spec.clone());
-            self.fleet(function, &spec).0.start_one = true;
-        }
+        fleet.start_one |= warm;
     }
 
     pub(super) fn scan(&mut self) {

@@ -60,10 +60,13 @@ fn more_calls_of_both_get_more_pods_within_one_limit() {
 }
 
 #[test]
-fn one_that_is_to_be_warm_needs_no_second_pod() {
+fn who_is_to_be_warm_gets_a_pod_of_its_own() {
     let mut bench = bench();
     assert_eq!(bench.want(A, true), ["launch 1 a-1 r1"]);
-    assert_eq!(bench.want(B, true), [""; 0]);
+    assert_eq!(bench.want(B, true), ["launch 2 b-1 r1"], "whoever lists both wants both");
+    bench.start(1);
+    bench.start(2);
+    assert_eq!(bench.arrive(1, B), ["grant 1 to 2"]);
 }
 
 #[test]
