@@ -79,13 +79,35 @@ fn they_work_from_both_layouts() {
     }
 }
 
+/// What every function finds something to do on.
+const ITEMS: &str = r#"items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: settings
+    annotations:
+      config.kubernetes.io/local-config: "true"
+  data: {image: httpd}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: the-deployment
+  spec:
+    replicas: 4 # kpt-set: ${nginx-replicas}
+    template:
+      spec:
+        containers:
+        - name: web
+          image: nginx:1.16.1
+"#;
+
 /// A list with a functionConfig that the function understands.
 fn input_for(folder: &Path, function: &str) -> File {
     let builtin = builtin::find(function).unwrap_or_else(|| panic!("{function} is no function"));
-    let config: String = builtin.example().lines().map(|line| format!("  {line}\n")).collect();
+    let config: String = builtin.example().lines().flat_map(|line| ["  ", line, "\n"]).collect();
     let path = folder.join(function);
     let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
-    fs::write(&path, format!("{head}functionConfig:\n{config}items: []\n")).unwrap();
+    fs::write(&path, format!("{head}functionConfig:\n{config}{ITEMS}")).unwrap();
     File::open(path).unwrap()
 }
 

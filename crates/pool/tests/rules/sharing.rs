@@ -1,6 +1,9 @@
 //! Functions of one image: several tags of it, say.
 
-use pool::{Limits, Observed, Spec};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pool::{Action, CallId, Event, Limits, Observed, PodId, Spec};
 
 use crate::support::{A, B, Bench, limits, seconds};
 
@@ -178,4 +181,132 @@ fn calls_beyond_the_bound_are_refused_to_guests_too() {
     assert_eq!(bench.arrive(2, B), ["refuse 2: 1 wait"]);
     bench.start(1);
     assert_eq!(bench.arrive(3, B), ["grant 3 to 1"]);
+}
+
+/// Calls of three names whose images change, as chance will have it.
+struct Chance {
+    bench: Bench,
+    state: u64,
+    /// Which image each name means now.
+    images: [usize; 3],
+    /// What each call that is not over wants, and whether it waits.
+    calls: BTreeMap<u64, (usize, usize, bool)>,
+    /// Name and image of each pod that was launched.
+    pods: BTreeMap<u64, (usize, usize)>,
+    launching: Vec<u64>,
+    guests: usize,
+}
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.state =
+            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.state >> 33).unwrap_or_default() % limit
+    }
+
+    fn spec(&self, name: usize) -> Arc<Spec> {
+        let image = self.images[name];
+        let spec = Spec {
+            stem: format!("f{name}-{image}").into(),
+            image: format!("example.com/f@{image}").into(),
+            max_pods: 2,
+            ..crate::support::spec("f")
+        };
+        Arc::new(spec)
+    }
+
+    fn handle(&mut self, event: Event<&'static str>) {
+        for action in self.bench.pool.handle(event, self.bench.now) {
+            match action {
+                Action::Launch { pod, spec, .. } => {
+                    let part = |place: usize| usize::from(spec.stem.as_bytes()[place] - b'0');
+                    self.pods.insert(pod.0, (part(1), part(3)));
+                    self.launching.push(pod.0);
+                }
+                Action::Grant { call, pod } => {
+                    let (name, image, waits) = self.calls[&call.0];
+                    assert!(waits, "{call:?} is answered twice");
+                    let (of, runs) = self.pods[&pod.0];
+                    assert!(of == name || runs == image, "{call:?} of f{name}@{image} runs in f{of}@{runs}");
+                    self.guests += usize::from(of != name);
+                    self.calls.insert(call.0, (name, image, false));
+                }
+                Action::Refuse { call, .. } => drop(self.calls.remove(&call.0)),
+                Action::Lost { .. } | Action::Connect { .. } | Action::Record { .. } => {}
+                Action::Delete { uid, .. } => self.handle(Event::Gone { uid }),
+            }
+        }
+        let waiting = self.calls.values().filter(|(_, _, waits)| *waits).count();
+        assert_eq!(self.bench.pool.snapshot().waiting, waiting);
+    }
+
+    /// A pod that was launched comes up, or does not.
+    fn finish(&mut self, number: usize, comes_up: bool) {
+        let pod = self.launching.swap_remove(number);
+        if comes_up {
+            self.handle(Event::Launched { pod: PodId(pod), uid: format!("u{pod}").into() });
+            self.handle(Event::Connected { pod: PodId(pod) });
+        } else {
+            self.handle(Event::NotLaunched { pod: PodId(pod), failure: "no", lasting: false });
+        }
+    }
+
+    fn step(&mut self, number: u64) {
+        self.bench.now += seconds(1);
+        match self.below(10) {
+            0..=3 => {
+                let name = self.below(3);
+                self.calls.insert(number, (name, self.images[name], true));
+                let (function, spec) = (format!("example.com/f:{name}").into(), self.spec(name));
+                self.handle(Event::Arrived { call: CallId(number), function, spec, until: None });
+            }
+            4 => {
+                let name = self.below(3);
+                self.images[name] = 1 + self.below(2);
+            }
+            5 | 6 if !self.launching.is_empty() => {
+                let (which, comes_up) = (self.below(self.launching.len()), self.below(8) > 0);
+                self.finish(which, comes_up);
+            }
+            7 => self.handle(Event::Scan),
+            _ => {
+                let call = self.below(usize::MAX).checked_rem(self.calls.len());
+                let call = call.and_then(|nth| self.calls.keys().nth(nth).copied());
+                if let Some(call) = call {
+                    self.calls.remove(&call);
+                    self.handle(Event::Left { call: CallId(call) });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_call_ever_runs_in_an_image_that_its_name_never_meant() {
+    let mut guests = 0;
+    for seed in 0..300 {
+        let mut chance = Chance {
+            bench: Bench::new(limits()),
+            state: seed,
+            images: [1; 3],
+            calls: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            launching: Vec::new(),
+            guests: 0,
+        };
+        for number in 0..200 {
+            chance.step(number);
+        }
+        // Whoever still waits gets a pod, or comes to the end of his time.
+        for _ in 0..200 {
+            if !chance.launching.is_empty() {
+                chance.finish(0, true);
+            }
+            chance.bench.now += seconds(1);
+            chance.handle(Event::Tick);
+        }
+        assert!(chance.calls.values().all(|(_, _, waits)| !waits), "{seed}: {:?}", chance.calls);
+        guests += chance.guests;
+    }
+    assert!(guests > 100, "{guests} calls ran in pods of another name");
 }
