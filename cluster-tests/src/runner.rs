@@ -10,6 +10,8 @@ use crate::{ACCOUNT, Rights, Space, checkout, push, service_reachable};
 
 /// The port of the runner's service.
 const PORT: u16 = 9445;
+/// Pods as `deploy/` has them. Those of Porch's manifests are as Porch's are.
+const RESTRICTED: &str = "--pod-security=restricted";
 /// The usual limit of a message, and room around it.
 const LIMIT: usize = 6 * 1024 * 1024 + 1024;
 
@@ -47,7 +49,7 @@ impl RunnerDeployment {
     pub async fn with_pods(space: &Space, name: &str, rights: Rights) -> Self {
         space.make_account(rights).await;
         Self {
-            flags: vec![format!("--pod-namespace={}", space.namespace())],
+            flags: vec![format!("--pod-namespace={}", space.namespace()), RESTRICTED.to_owned()],
             environment: vec![("WRAPPER_SERVER_IMAGE".to_owned(), push("wrapper-server").await)],
             account: ACCOUNT.to_owned(),
             ..Self::exec_only(name, &push("function-runner").await)
@@ -140,7 +142,7 @@ impl HostRunner {
     pub async fn another(space: &Space) -> ServerBuilder {
         Self::of(space.kubeconfig().await.to_str().unwrap())
             .variable("WRAPPER_SERVER_IMAGE", &push("wrapper-server").await)
-            .flags([format!("--pod-namespace={}", space.namespace())])
+            .flags([format!("--pod-namespace={}", space.namespace()), RESTRICTED.to_owned()])
     }
 
     fn of(kubeconfig: &str) -> ServerBuilder {

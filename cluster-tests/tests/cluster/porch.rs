@@ -4,13 +4,13 @@
 use std::{collections::BTreeSet, fs, io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use cluster_tests::{
-    REGISTRY_FOR_PODS, Rights, Seen, Space, Witness, checkout, host_of, on_cluster, order, page, parse, push,
-    push_to,
+    REGISTRY_FOR_PODS, Rights, Seen, Space, Witness, checkout, eventually, host_of, on_cluster, order, page,
+    parse, push, push_to,
 };
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, Service};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -162,6 +162,34 @@ impl Porch {
         assert_eq!(failed.unwrap_err().code(), Code::Internal);
     }
 
+    /// Function pods and their Services are what the original's are in the cluster's eyes.
+    async fn has_pods_like_porchs(&self) {
+        let pod = self.pods().get(&self.pod_of_call().await).await.unwrap();
+        assert_eq!(pod.annotations()["fn.kpt.dev/template-version"], "inline-v1");
+        let spec = pod.spec.as_ref().unwrap();
+        assert_eq!(spec.automount_service_account_token, None, "functions may use the account's token");
+        assert_eq!(spec.restart_policy.as_deref(), Some("Always"));
+        assert_eq!(spec.termination_grace_period_seconds, Some(30));
+        let function = &spec.containers[0];
+        assert_eq!(function.security_context, None);
+        assert!(function.readiness_probe.as_ref().is_some_and(|probe| probe.exec.is_some()));
+        let mounts: Vec<_> =
+            function.volume_mounts.iter().flatten().map(|it| it.mount_path.as_str()).collect();
+        assert_eq!(
+            mounts,
+            ["/wrapper-server-tools", "/var/run/secrets/kubernetes.io/serviceaccount"],
+            "nothing at /tmp"
+        );
+        let services: Api<Service> = Api::namespaced(self.space.client(), PODS);
+        let id = &pod.labels()[cluster_tests::IMAGE_LABEL];
+        let service = services.get(id).await.unwrap();
+        assert_eq!(service.labels().get("app.kubernetes.io/name"), Some(id));
+        assert_eq!(
+            service.annotations()["internal.kpt.dev/upstream-identifier"],
+            "|Service|porch-system|function-runner"
+        );
+    }
+
     /// As Porch's own test wants it: metrics of the runner and of a function pod.
     async fn has_metrics(&self) {
         let runner = self.installation.pods().await.remove(0);
@@ -206,6 +234,7 @@ fn takes_the_place_of_porch_1_5_8() {
             porch.installation.answers().await;
             porch.is_warm().await;
             porch.runs_pods(2).await;
+            porch.has_pods_like_porchs().await;
             porch.has_metrics().await;
             porch.installation.was_refused_nothing_needed();
         });
@@ -222,9 +251,28 @@ fn takes_the_place_of_porch_head() {
             porch.installation.answers().await;
             porch.runs_pods(2).await;
             porch.has_metrics().await;
+            no_object_is_told_an_error(&porch).await;
             follows_the_template(&porch).await;
             takes_the_example_template(porch).await;
         });
+    }
+}
+
+/// Every FunctionConfig of the stock installation is observed, and none is told an error: all executables they name
+/// are in the image.
+async fn no_object_is_told_an_error(porch: &Porch) {
+    let kind = GroupVersionKind::gvk("config.porch.kpt.dev", "v1alpha1", "FunctionConfig");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "functionconfigs");
+    let configs: Api<DynamicObject> = Api::namespaced_with(porch.space.client(), PODS, &kind);
+    let all = || async { configs.list(&ListParams::default()).await.unwrap().items };
+    let is_observed =
+        |object: &DynamicObject| !object.data["status"]["functionRunnerObservedGeneration"].is_null();
+    eventually("all are observed", || async { all().await.iter().all(is_observed) }).await;
+    let all = all().await;
+    assert!(all.len() >= 19, "{}", all.len());
+    for object in all {
+        let told = object.data["status"]["error"].as_str().unwrap_or_default();
+        assert_eq!(told, "", "{}", object.name_any());
     }
 }
 

@@ -49,11 +49,12 @@ pub(crate) const SHUTDOWN_GRACE: Flag<GoDuration> = Flag::duration(
     "After that: let running calls finish for this long before they are ended.",
 );
 
-pub(crate) const LOG_LEVEL: Flag<u8> = Flag::integer(
+pub(crate) const LOG_LEVEL: Flag<i64> = Flag::integer(
     "log-level",
     2,
-    0..=5,
-    "0 errors, 1 warnings, 2 calls and changes, 3 our decisions, 4 also the libraries, 5 also resources.",
+    i64::MIN..=i64::MAX,
+    "0 errors, 1 warnings, 2 calls and changes, 3 our decisions, 4 also the libraries, 5 also resources; less is 0, \
+     more is 5.",
 );
 pub(crate) const LOG_FORMAT: Flag<&'static str> =
     Flag::choice("log-format", "text", &["text", "json"], "How log lines are written.");
@@ -102,7 +103,8 @@ pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
 pub(crate) const FUNCTION_TIMEOUT: Flag<GoDuration> = Flag::duration(
     "function-timeout",
     GoDuration::from_minutes(5),
-    "Longest run of a function here; a caller's shorter deadline wins.",
+    "Longest run of a function here; a caller's shorter deadline wins. Functions in pods have no limit but the caller's \
+     unless this is given.",
 );
 pub(crate) const MAX_CONCURRENT_EXECUTIONS: Flag<usize> = Flag::integer(
     "max-concurrent-executions",
@@ -132,10 +134,16 @@ pub(crate) const KUBECONFIG: Flag<PathBuf> = Flag::path(
 .placeholder("FILE");
 pub(crate) const POD_NAMESPACE: Flag<String> =
     Flag::text("pod-namespace", "porch-fn-system", "Namespace of the function pods.").placeholder("NAME");
-pub(crate) const POD_TTL: Flag<GoDuration> =
-    Flag::duration("pod-ttl", GoDuration::from_minutes(30), "How long an unused function pod is kept.");
-pub(crate) const SCAN_INTERVAL: Flag<GoDuration> =
-    Flag::duration("scan-interval", GoDuration::from_minutes(1), "How often unused pods are collected.");
+pub(crate) const POD_TTL: Flag<GoDuration> = Flag::duration(
+    "pod-ttl",
+    GoDuration::from_minutes(30),
+    "How long an unused function pod is kept; 0 or less means until unused pods are collected next.",
+);
+pub(crate) const SCAN_INTERVAL: Flag<GoDuration> = Flag::duration(
+    "scan-interval",
+    GoDuration::from_minutes(1),
+    "How often unused pods are collected; 0 or less means never.",
+);
 pub(crate) const POD_CACHE_CONFIG: Flag<PathBuf> = Flag::path(
     "pod-cache-config",
     "/pod-cache-config/pod-cache-config.yaml",
@@ -184,6 +192,13 @@ pub(crate) const POD_ADDRESS: Flag<&'static str> = Flag::choice(
     "auto",
     &["auto", "service", "pod"],
     "Where pods are called: auto means their own address until their Service answers.",
+);
+pub(crate) const POD_SECURITY: Flag<&'static str> = Flag::choice(
+    "pod-security",
+    "porch",
+    &["porch", "restricted"],
+    "What function pods may do where no template says so: what those of Porch's own runner may, or no more than a \
+     function needs.",
 );
 pub(crate) const PIN_DIGESTS: Flag<bool> = Flag::boolean(
     "pin-digests",
@@ -298,6 +313,7 @@ const POD_GROUP: Group = Group {
         MAX_WAITING_CALLS.spec(),
         POD_READY_TIMEOUT.spec(),
         POD_ADDRESS.spec(),
+        POD_SECURITY.spec(),
         PIN_DIGESTS.spec(),
         FUNCTION_POD_TEMPLATE.spec(),
         POD_CACHE_CONFIG.spec(),

@@ -82,7 +82,8 @@ const VALUED: &[(&str, &str, &str, &str)] = &[
     ),
     ("pod-namespace", r#"namespace: "porch-fn-system""#, "pods", r#"namespace: "pods""#),
     ("pod-ttl", "ttl: 1800s", "1h30m", "ttl: 5400s"),
-    ("scan-interval", "scan_interval: 60s", "1.5s", "scan_interval: 1.5s"),
+    ("scan-interval", "scan_interval: Some(60s)", "1.5s", "scan_interval: Some(1.5s)"),
+    ("pod-security", "security: Porch", "restricted", "security: Restricted"),
     ("function-pod-template", "template: None", "my-template", r#"template: Some("my-template")"#),
     ("max-request-body-size", "max_message: 6291456", "1000", "max_message: 1000"),
     ("max-waitlist-length", "max_waitlist: 2", "7", "max_waitlist: 7"),
@@ -300,11 +301,33 @@ fn the_manifests_of_all_three_generations_are_accepted() {
 }
 
 #[test]
+fn what_the_original_takes_is_no_mistake() {
+    let level = |given: &str| read(&[&format!("--log-level={given}")]).unwrap().logging.level;
+    assert_eq!(["-3", "0", "5", "6", "100000"].map(level), [0, 0, 5, 5, 5]);
+    for given in ["0", "0s", "-1s", "-1h"] {
+        let settings = read(&[&format!("--scan-interval={given}"), &format!("--pod-ttl={given}")]);
+        let pods = settings.unwrap().pod.unwrap();
+        assert_eq!((pods.scan_interval, pods.ttl.as_nanos()), (None, 0), "{given}");
+    }
+}
+
+#[test]
+fn functions_in_pods_have_a_time_limit_only_if_one_is_given() {
+    let limits = |arguments: &[&str]| {
+        let settings = read(arguments).unwrap();
+        (settings.processes.timeout.as_secs(), settings.pod.unwrap().timeout.map(|it| it.as_secs()))
+    };
+    assert_eq!(limits(&[]), (300, None));
+    assert_eq!(limits(&["--function-timeout=5m"]), (300, Some(300)));
+    assert_eq!(limits(&["--function-timeout=1h"]), (3600, Some(3600)));
+}
+
+#[test]
 fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
     let output = run(&[
         "--port=70000",
         "-log-level",
-        "9",
+        "all",
         "--log-format=xml",
         "--disable-runtimes=exec,pods",
         "--pod-ttl=soon",
@@ -330,7 +353,7 @@ fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
     for expected in [
         "21 mistakes",
         r#"--port "70000": must be a whole number from 0 to 65535"#,
-        r#"-log-level "9": must be a whole number from 0 to 5"#,
+        r#"-log-level "all": must be a whole number"#,
         r#"--log-format "xml": must be one of text, json"#,
         r#"--disable-runtimes "exec,pods": must be some of exec, pod"#,
         r#"--pod-ttl "soon": "#,

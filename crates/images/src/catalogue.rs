@@ -20,13 +20,18 @@ pub const USER: &str = "10001:10001";
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const NONROOT: Owner = Owner(10001, 10001);
-/// Both layouts, relative to the root of the image.
+/// Both layouts, relative to the root of the image: of Porch v1.5.8 and later, and of those before it.
 const PLACES: [&str; 2] = ["home/nonroot/", ""];
+/// What the original's `config.yaml` lists in each of them.
+const CONFIGURATIONS: [&str; 2] =
+    [include_str!("../files/config-v1.5.8.yaml"), include_str!("../files/config-v1.5.3.yaml")];
 
-/// The built-in functions of the service: linked under one of these names, it is that function.
-pub const FUNCTIONS: [&str; 13] = [
+/// The built-in functions of the service: linked under one of these names, it is that function. Older images of Porch
+/// have some of them under a second name.
+pub const FUNCTIONS: [&str; 16] = [
     "apply-replacements",
     "apply-setters",
+    "apply-setters-v1",
     "create-setters",
     "ensure-name-substring",
     "list-setters",
@@ -36,6 +41,8 @@ pub const FUNCTIONS: [&str; 13] = [
     "set-image",
     "set-labels",
     "set-namespace",
+    "set-namespace-v3",
+    "set-project-id",
     "starlark",
     "upsert-resource",
 ];
@@ -44,7 +51,6 @@ const PASSWD: &str = "root:x:0:0:root:/:/nonexistent\n\
                       nobody:x:65534:65534:nobody:/nonexistent:/nonexistent\n\
                       nonroot:x:10001:10001:nonroot:/home/nonroot:/nonexistent\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\nnonroot:x:10001:\n";
-const NO_FUNCTIONS: &str = include_str!("../files/config.yaml");
 const EXAMPLE_FUNCTIONS: &str = include_str!("../../../examples/config.yaml");
 
 /// An image.
@@ -191,11 +197,11 @@ fn base(roots: Vec<u8>) -> Layer {
 /// The service, and its built-in functions as executables where configurations look for them.
 fn runner(base: &Layer, programs: &Programs) -> Layer {
     let service = &programs.function_runner.bytes;
-    PLACES.iter().fold(base.above("the service"), |layer, place| {
+    PLACES.iter().zip(CONFIGURATIONS).fold(base.above("the service"), |layer, (place, configuration)| {
         let layer = layer
             .program(&format!("{place}server"), service)
             .program(&format!("{place}grpc-health-probe"), &programs.wrapper_server.bytes)
-            .file(&format!("{place}config.yaml"), NO_FUNCTIONS.as_bytes());
+            .file(&format!("{place}config.yaml"), configuration.as_bytes());
         FUNCTIONS
             .iter()
             .fold(layer, |layer, name| layer.program(&format!("{place}functions/{name}"), service))
@@ -211,7 +217,7 @@ fn example(runner: &Layer, programs: &Programs) -> Layer {
     })
 }
 
-/// The folder that an init container copies into function pods, and its `cp`.
+/// The folder that an init container copies into function pods, and its `cp`, which customised templates call by `sh`.
 fn wrapper(base: &Layer, programs: &Programs) -> Layer {
     let program = &programs.wrapper_server.bytes;
     PLACES
@@ -222,4 +228,5 @@ fn wrapper(base: &Layer, programs: &Programs) -> Layer {
                 .program(&format!("{place}wrapper-server/grpc-health-probe"), program)
         })
         .program("bin/cp", program)
+        .program("bin/sh", program)
 }

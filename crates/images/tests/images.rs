@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use common::{digests, stand_in, stand_ins};
+use common::{checkout, digests, stand_in, stand_ins};
 use function_runner::builtin;
 use images::{catalogue::FUNCTIONS, layer, time::Timestamp};
 use serde_json::Value;
@@ -150,6 +150,7 @@ fn the_files_are_where_all_generations_of_manifests_look() {
     assert_one_program(&rootfs.join("function-runner-example"), &functions, "set-owner");
     let tools = [
         "bin/cp",
+        "bin/sh",
         "home/nonroot/wrapper-server/grpc-health-probe",
         "home/nonroot/wrapper-server/wrapper-server",
         "wrapper-server/grpc-health-probe",
@@ -161,8 +162,59 @@ fn the_files_are_where_all_generations_of_manifests_look() {
 
 #[test]
 fn the_service_offers_every_function_it_has_as_an_executable() {
-    let names: Vec<_> = builtin::all().iter().map(builtin::Builtin::name).collect();
-    assert_eq!(names, FUNCTIONS);
+    for name in builtin::all().iter().flat_map(builtin::Builtin::names) {
+        assert!(FUNCTIONS.contains(&name), "{name}");
+    }
+}
+
+/// Name and images of each function of a configuration.
+fn configured(text: &str) -> BTreeSet<(String, BTreeSet<String>)> {
+    let content: Value = serde_saphyr::from_str(text).unwrap();
+    let entries = content["functions"].as_array().unwrap().iter();
+    let entry = |entry: &Value| {
+        let images = entry["images"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&entry["function"]), images.map(text).collect())
+    };
+    entries.map(entry).collect()
+}
+
+#[test]
+fn the_configurations_list_what_porchs_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let order = stand_ins(folder.path());
+    images::build(&order).unwrap();
+    let root = order.rootfs.unwrap().join("function-runner");
+    for (place, generation, functions, images) in [("home/nonroot", "v1.5.8", 10, 30), ("", "v1.5.3", 12, 25)]
+    {
+        let text = fs::read_to_string(root.join(place).join("config.yaml")).unwrap();
+        let ours = configured(&text);
+        assert_eq!(ours.len(), functions, "{generation}");
+        assert_eq!(ours.iter().map(|(_, images)| images.len()).sum::<usize>(), images, "{generation}");
+        for (function, _) in &ours {
+            assert!(root.join(place).join("functions").join(function).is_file(), "{generation}: {function}");
+        }
+        let theirs = checkout().join("../shared/porch").join(generation).join("config.yaml");
+        match fs::read_to_string(&theirs) {
+            Ok(text) => assert_eq!(ours, configured(&text), "{generation}"),
+            Err(_) => println!("{} is absent: it is not compared", theirs.display()),
+        }
+    }
+}
+
+/// Every executable that head's objects name is in the image, so that none of them is told an error.
+#[test]
+fn the_executables_of_porchs_objects_are_there() {
+    let objects = checkout().join("../shared/porch/head/23-function-configurations.yaml");
+    let Ok(text) = fs::read_to_string(&objects) else {
+        println!("{} is absent: it is not tried", objects.display());
+        return;
+    };
+    let paths: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("path: ")).collect();
+    assert_eq!(paths.len(), 10, "{paths:?}");
+    for path in paths {
+        assert!(FUNCTIONS.contains(&path), "{path}");
+    }
 }
 
 #[test]

@@ -21,11 +21,12 @@ use common::checkout;
 use flags::Outcome;
 use function_runner::{
     args,
-    settings::{Cluster, Settings, Surroundings},
+    settings::{Cluster, PodSecurity, Settings, Surroundings},
 };
 use serde_json::{Value, json};
 
-const OVERLAYS: [&str; 4] = ["exec-only", "private-registry", "private-registry-tls", "replicas"];
+const OVERLAYS: [&str; 5] =
+    ["exec-only", "network-policy", "private-registry", "private-registry-tls", "replicas"];
 
 fn deploy() -> PathBuf {
     checkout().join("deploy")
@@ -169,16 +170,30 @@ fn ports_and_labels_agree() {
     for probe in ["readinessProbe", "livenessProbe"] {
         assert_eq!(container[probe]["grpc"]["port"], 9445);
     }
-    let port = &service["spec"]["ports"][0];
-    assert_eq!((&port["port"], &port["targetPort"]), (&json!(9445), &json!(9445)));
+    let ports = service["spec"]["ports"].as_array().unwrap().iter();
+    let ports: Vec<_> = ports.map(|port| (&port["name"], &port["port"], &port["targetPort"])).collect();
+    assert_eq!(
+        ports,
+        [(&json!("grpc"), &json!(9445), &json!(9445)), (&json!("metrics"), &json!(9464), &json!(9464)),]
+    );
+}
 
-    let policy = find(&base, "NetworkPolicy", "function-pods");
+/// What functions may reach is for whoever installs it to say.
+#[test]
+fn function_pods_are_cut_off_only_where_that_is_chosen() {
+    let base = objects("base");
+    assert!(base.iter().all(|object| object["kind"] != "NetworkPolicy"));
+    let policy = find(&objects("components/network-policy"), "NetworkPolicy", "function-pods");
     assert_eq!(policy["spec"]["podSelector"], json!({}));
     assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
     assert!(policy["spec"].get("egress").is_none(), "function pods may talk to somebody");
-    let source = &policy["spec"]["ingress"][0]["from"];
+    let calls = &policy["spec"]["ingress"][0];
+    assert_eq!(calls["ports"], json!([{"protocol": "TCP", "port": 9446}]));
+    let source = &calls["from"];
     assert_eq!(source.as_array().unwrap().len(), 1, "one source: that namespace and those pods");
-    assert_eq!(source[0]["podSelector"]["matchLabels"], labels);
+    assert_eq!(source[0]["podSelector"]["matchLabels"], json!({ "app": "function-runner" }));
+    let metrics = &policy["spec"]["ingress"][1];
+    assert_eq!(*metrics, json!({"ports": [{"protocol": "TCP", "port": 9464}]}), "scrapers may be anywhere");
     let namespace = &source[0]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"];
     assert_eq!(*namespace, deployment()["metadata"]["namespace"]);
 }
@@ -292,6 +307,7 @@ fn the_service_accepts_the_flags_and_variables() {
     assert_eq!(pod.cluster, Cluster::InCluster);
     assert_eq!(pod.namespace, "porch-fn-system");
     assert_eq!(pod.wrapper_image.as_deref(), Some("wrapper-server"));
+    assert_eq!(pod.security, PodSecurity::Restricted, "Porch's own manifests do not ask for it");
     assert_eq!(base.telemetry.prometheus_port, 9464);
     let grace = deployment()["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
     let own = base.serving.shutdown_delay + base.serving.shutdown_grace;

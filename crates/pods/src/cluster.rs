@@ -14,7 +14,7 @@ use crate::{
     names::{PodName, checksum},
     pull_secret::PullSecret,
     settings::{FunctionSettings, Overrides},
-    template::{Template, source::TemplateState},
+    template::{PodSecurity, Template, source::TemplateState},
     world::World,
 };
 
@@ -32,14 +32,16 @@ pub struct RuntimeSettings {
     pub own_namespace: String,
     /// The wrapper server's image.
     pub wrapper_image: String,
+    /// What pods may do where no template says so.
+    pub security: PodSecurity,
     /// The ConfigMap in our namespace that holds the templates.
     pub config_map: Option<String>,
     /// The largest message, both ways.
     pub max_message: usize,
     /// How long a pod is kept after its last use.
     pub time_to_live: Duration,
-    /// How often pods that nobody needs are looked for.
-    pub scan_interval: Duration,
+    /// How often pods that nobody needs are looked for; never, if `None`.
+    pub scan_interval: Option<Duration>,
     /// Pods of one function at most.
     pub max_parallel: usize,
     /// Calls in a pod from which on another pod is wanted.
@@ -112,9 +114,11 @@ impl Cluster {
     }
 
     /// What pods of an image are to be.
-    pub(crate) fn spec(&self, stem: Arc<str>, template_version: &str, settings: &FunctionSettings) -> Spec {
+    pub(crate) fn spec(&self, titles: Titles, template_version: &str, settings: &FunctionSettings) -> Spec {
+        let Titles { stem, image } = titles;
         Spec {
             stem,
+            image,
             revision: revision(template_version, &self.settings_version(settings)),
             min_pods: settings.min_pods.unwrap_or(0),
             // Who asks for so many and says nothing of a limit means at least so many.
@@ -126,11 +130,6 @@ impl Cluster {
         }
     }
 
-    /// The stem of an image's pods.
-    pub(crate) fn stem(image: &Reference, digest: &str) -> Arc<str> {
-        PodName::new(image, digest).stem().into()
-    }
-
     /// Tells pods of different settings apart. Nothing for pods as they are without
     /// settings, so that those of the original are up to date.
     pub(crate) fn settings_version(&self, settings: &FunctionSettings) -> String {
@@ -140,6 +139,27 @@ impl Cluster {
         }
         let overrides = serde_json::to_vec(&settings.overrides).unwrap_or_default();
         checksum(&[max_message.to_string().as_bytes(), &overrides].concat())
+    }
+}
+
+/// What the pods of an image are called, and what they run.
+#[derive(Debug, Clone)]
+pub(crate) struct Titles {
+    /// The stem of their names.
+    pub(crate) stem: Arc<str>,
+    /// Repository and digest, the same for all tags of one image; empty if the digest is not known.
+    pub(crate) image: Arc<str>,
+}
+
+impl Titles {
+    /// Those of an image whose manifest has this digest.
+    pub(crate) fn new(image: &Reference, digest: &str) -> Self {
+        Self { stem: PodName::new(image, digest).stem().into(), image: Self::image(image, digest) }
+    }
+
+    /// What pods of an image run.
+    pub(crate) fn image(image: &Reference, digest: &str) -> Arc<str> {
+        format!("{}@{digest}", image.full_name()).into()
     }
 }
 

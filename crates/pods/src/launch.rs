@@ -17,7 +17,7 @@ use wire::Failure;
 
 use crate::{
     cluster::Cluster,
-    marks::{CLAIMED_BY, FUNCTION, LAUNCH, is_function_service},
+    marks::{CLAIMED_BY, DIGEST, FUNCTION, LAUNCH, is_function_service},
     render::{self, FIELD_MANAGER, IMAGE_LABEL, RECLAIM_AFTER, SETTINGS_VERSION},
     settings::FunctionSettings,
     template::{Template, WRAPPER_PORT},
@@ -128,6 +128,7 @@ impl Launch {
         let mut annotations = BTreeMap::from([
             (RECLAIM_AFTER.to_owned(), keep_until.to_string()),
             (FUNCTION.to_owned(), self.image.as_given().to_owned()),
+            (DIGEST.to_owned(), metadata.digest.clone()),
             (LAUNCH.to_owned(), self.mark.clone()),
         ]);
         let version = cluster.settings_version(settings);

@@ -31,6 +31,7 @@ pub use cluster::RuntimeSettings;
 pub use lease::{Lease, Lost};
 pub use pool::Reason;
 pub use runtime::Runtime;
+pub use template::PodSecurity;
 pub use trouble::{in_time, words};
 pub use view::{PodView, PodsView};
 pub use world::{ColdStart, World};

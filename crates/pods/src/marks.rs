@@ -6,6 +6,8 @@ use crate::render::IMAGE_LABEL;
 
 /// On a pod: the image its callers ask for, which the container's image may differ from.
 pub(crate) const FUNCTION: &str = "fn.kpt.dev/function";
+/// On a pod: the digest of that image, all of which its name has no room for.
+pub(crate) const DIGEST: &str = "fn.kpt.dev/digest";
 /// On a pod: the launch that made it.
 pub(crate) const LAUNCH: &str = "fn.kpt.dev/launch";
 /// On a Service: the replica that claimed the slot.

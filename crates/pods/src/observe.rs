@@ -17,7 +17,7 @@ use pool::Phase;
 pub use trouble::{Trouble, TroubleKind};
 
 use crate::{
-    marks::FUNCTION,
+    marks::{DIGEST, FUNCTION},
     names::parse_id,
     render::{IMAGE_LABEL, RECLAIM_AFTER, SETTINGS_VERSION, TEMPLATE_VERSION},
     template::FUNCTION_CONTAINER,
@@ -44,6 +44,8 @@ pub struct Sighting {
     pub function: Arc<str>,
     /// The image it runs: the same, or by digest.
     pub image: Arc<str>,
+    /// The digest that image had when the pod was made, where that is written on it.
+    pub digest: Option<String>,
     /// The version of the template it was made from.
     pub template_version: Option<String>,
     /// The version of the settings it was made with.
@@ -100,6 +102,7 @@ pub fn pod(pod: &Pod) -> Option<Sighting> {
         slot,
         function: annotation(FUNCTION).unwrap_or(image).as_str().into(),
         image: image.as_str().into(),
+        digest: annotation(DIGEST).cloned(),
         template_version: annotation(TEMPLATE_VERSION).cloned(),
         settings_version: annotation(SETTINGS_VERSION).cloned(),
         created: pod.metadata.creation_timestamp.as_ref().map_or(UNIX_EPOCH, moment),

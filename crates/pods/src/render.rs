@@ -9,7 +9,7 @@ use k8s_openapi::{
 
 use crate::{
     settings::{ContainerOverrides, Overrides},
-    template::{INLINE_VERSION, Template},
+    template::{PodSecurity, Template},
 };
 
 /// The label that leads from a service to its pod. Its value is the pod's id.
@@ -20,6 +20,8 @@ pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
 pub const SETTINGS_VERSION: &str = "fn.kpt.dev/settings-version";
 /// The annotation with the time, in seconds since 1970, until which a pod is kept.
 pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
+/// The label with a Service's own name, by a convention of many tools.
+const NAME_LABEL: &str = "app.kubernetes.io/name";
 /// Who makes and changes our objects, as the API server records it.
 pub const FIELD_MANAGER: &str = "krm-function-runner";
 
@@ -60,7 +62,7 @@ pub fn pod(template: &Template, request: &PodRequest<'_>) -> Pod {
     } else {
         metadata.generate_name = Some(format!("{}-", request.id));
     }
-    label(&mut metadata, request.id);
+    label(&mut metadata, IMAGE_LABEL, request.id);
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.entry(SAFE_TO_EVICT.to_owned()).or_insert_with(|| "true".to_owned());
     annotations.insert(TEMPLATE_VERSION.to_owned(), template.version.to_string());
@@ -71,7 +73,7 @@ pub fn pod(template: &Template, request: &PodRequest<'_>) -> Pod {
         add_pull_secret(&mut pod, secret);
     }
     pod.containers.insert(0, function(template, request));
-    override_pod(&mut pod, request.overrides, &*template.version == INLINE_VERSION);
+    override_pod(&mut pod, request.overrides, &*template.version == PodSecurity::Restricted.version());
     Pod { metadata, spec: Some(pod), status: None }
 }
 
@@ -80,14 +82,14 @@ pub fn service(template: &Template, id: &str, namespace: &str) -> Service {
     let mut metadata = template.service_metadata.clone();
     metadata.name = Some(id.to_owned());
     metadata.namespace = Some(namespace.to_owned());
-    label(&mut metadata, id);
+    label(&mut metadata, NAME_LABEL, id);
     let mut service = template.service.clone();
     service.selector.get_or_insert_default().insert(IMAGE_LABEL.to_owned(), id.to_owned());
     Service { metadata, spec: Some(service), status: None }
 }
 
-fn label(metadata: &mut ObjectMeta, id: &str) {
-    metadata.labels.get_or_insert_default().insert(IMAGE_LABEL.to_owned(), id.to_owned());
+fn label(metadata: &mut ObjectMeta, name: &str, value: &str) {
+    metadata.labels.get_or_insert_default().insert(name.to_owned(), value.to_owned());
 }
 
 fn function(template: &Template, request: &PodRequest<'_>) -> Container {
@@ -109,13 +111,13 @@ fn add_pull_secret(pod: &mut PodSpec, name: &str) {
     }
 }
 
-fn override_pod(pod: &mut PodSpec, overrides: &Overrides, is_inline: bool) {
+fn override_pod(pod: &mut PodSpec, overrides: &Overrides, is_ours: bool) {
     let Overrides { service_account, security_context, init_container, container } = overrides;
     if let Some(account) = service_account.as_ref().filter(|account| !account.is_empty()) {
         pod.service_account_name = Some(account.clone());
         // The same field under its old name, which must not say something else.
         pod.service_account = None;
-        if is_inline {
+        if is_ours {
             // Nobody said in a template that the account's token is not to be used.
             pod.automount_service_account_token = None;
         }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use wire::Failure;
 
 use crate::{
-    cluster::{Cluster, RuntimeSettings, unknown_template},
+    cluster::{Cluster, RuntimeSettings, Titles, unknown_template},
     lease::{Granted, Lease, Ticket},
     pull_secret::PullSecret,
     template::source,
@@ -48,6 +48,7 @@ impl Runtime {
             config_map: settings.config_map.clone().map(|name| (settings.own_namespace.clone(), name)),
             pod_namespace: settings.namespace.clone(),
             wrapper_image: settings.wrapper_image.clone(),
+            security: settings.security,
         };
         let (template, follow_template) = source::follow(client.clone(), template_settings);
         let pull_secret = settings
@@ -102,8 +103,8 @@ impl Runtime {
             }
         };
         let settings = self.cluster.world.settings(image);
-        let stem = Cluster::stem(image, &metadata.digest);
-        let spec = Arc::new(self.cluster.spec(stem, &template.version, &settings));
+        let titles = Titles::new(image, &metadata.digest);
+        let spec = Arc::new(self.cluster.spec(titles, &template.version, &settings));
         let call = CallId(self.calls.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
         let arrival = Arrival { call, image: image.clone(), spec, since, until: deadline, reply };
@@ -119,8 +120,8 @@ impl Runtime {
     /// Lets the function have a pod before it is called.
     pub async fn warm_up(&self, image: &Reference, metadata: &Metadata) -> Result<(), Failure> {
         self.cluster.template().await.map_err(|(failure, _)| failure)?;
-        let stem = Cluster::stem(image, &metadata.digest);
-        let wanted = Message::Wanted { image: Box::new(image.clone()), stem };
+        let titles = Titles::new(image, &metadata.digest);
+        let wanted = Message::Wanted { image: Box::new(image.clone()), titles };
         self.messages.send(wanted).map_err(|_| ended())
     }
 

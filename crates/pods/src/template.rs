@@ -17,7 +17,6 @@ use k8s_openapi::{
 };
 
 pub use error::{Problem, TemplateError};
-pub use inline::INLINE_VERSION;
 
 /// The container that runs the function.
 pub const FUNCTION_CONTAINER: &str = "function";
@@ -29,6 +28,16 @@ pub const WRAPPER_PORT: u16 = 9446;
 pub const POD_KEY: &str = "template";
 /// The key of a ConfigMap that holds the service.
 pub const SERVICE_KEY: &str = "serviceTemplate";
+
+/// What function pods may do where no template says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PodSecurity {
+    /// What the pods of the original may.
+    #[default]
+    Porch,
+    /// No more than a function needs.
+    Restricted,
+}
 
 /// What function pods and their services are made from.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,14 +60,14 @@ pub struct Template {
 
 impl Template {
     /// The template that is used where there is no other.
-    pub fn inline(wrapper_image: &str) -> Self {
+    pub fn inline(wrapper_image: &str, security: PodSecurity) -> Self {
         Self {
-            version: INLINE_VERSION.into(),
+            version: security.version().into(),
             warnings: Vec::new(),
-            pod_metadata: inline::pod_metadata(),
-            pod: inline::pod(wrapper_image),
-            function: inline::function(),
-            service_metadata: ObjectMeta::default(),
+            pod_metadata: ObjectMeta::default(),
+            pod: security.pod(wrapper_image),
+            function: security.function(),
+            service_metadata: inline::service_metadata(),
             service: inline::service(),
         }
     }

@@ -18,14 +18,14 @@ use pool::{CallId, Event, Limits, PodId, Pool, Refusal, Spec};
 use registry::Reference;
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{Instant, MissedTickBehavior},
+    time::Instant,
 };
 use tokio_util::sync::DropGuard;
 use wire::Failure;
 
 use crate::{
     address::Addresses,
-    cluster::Cluster,
+    cluster::{Cluster, Titles},
     connect::{Connection, Reached},
     launch::{Launch, Outcome, Step},
     lease::End,
@@ -57,7 +57,7 @@ pub(crate) enum Message {
     Left(CallId),
     Wanted {
         image: Box<Reference>,
-        stem: Arc<str>,
+        titles: Titles,
     },
     SettingsChanged,
     Pod(Change<Box<Sighting>>),
@@ -211,9 +211,8 @@ impl Worker {
     /// Works until the last handle of the runtime is gone.
     pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
         let mut template = self.cluster.template.clone();
-        let mut scan = tokio::time::interval(self.cluster.settings.scan_interval);
-        scan.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        scan.reset();
+        let scan_interval = self.cluster.settings.scan_interval;
+        let mut next_scan = scan_interval.map(|interval| Instant::now() + interval);
         self.look_around(&mut inbox).await;
         loop {
             let wake = self.pool.wake_at().map(|at| self.clock.instant(at));
@@ -225,7 +224,10 @@ impl Worker {
                 },
                 () = at(wake) => self.apply(Event::Tick),
                 () = at(tell) => self.tell(),
-                _ = scan.tick() => self.scan(),
+                () = at(next_scan) => {
+                    self.scan();
+                    next_scan = scan_interval.map(|interval| Instant::now() + interval);
+                }
                 Ok(()) = template.changed() => self.respecify(),
             }
         }
@@ -275,7 +277,7 @@ impl Worker {
                 self.callers.remove(&call);
                 self.apply(Event::Left { call });
             }
-            Message::Wanted { image, stem } => self.want(&image, stem, true),
+            Message::Wanted { image, titles } => self.want(&image, titles, true),
             Message::SettingsChanged => self.respecify(),
             Message::Pod(change) => self.pod_changed(change),
             Message::Service(change) => self.service_changed(change),

@@ -114,6 +114,8 @@ pub struct Observed {
     pub created: Moment,
     /// Until when it is to be kept by what is recorded on it, by whomever.
     pub keep_until: Option<Moment>,
+    /// Whether somebody has brought that forward since it was seen last.
+    pub is_shortened: bool,
 }
 
 /// How far a pod of the cluster is.

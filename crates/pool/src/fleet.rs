@@ -10,9 +10,9 @@ use std::time::Duration;
 use crate::backoff::Backoff;
 use crate::common::Common;
 use crate::pod::{Ending, Pod, Stage, Standing};
-use crate::queue::Queue;
+use crate::queue::{Guest, Queue};
 use crate::room::{Need, Offer};
-use crate::{Action, Function, Moment, Observed, PodId, Reason, Spec};
+use crate::{Action, CallId, Function, Moment, Observed, PodId, Reason, Spec};
 
 /// One function: what its pods are to be, and what they are.
 ///
@@ -64,6 +64,24 @@ impl<F: Clone> Fleet<F> {
             self.start_one |= self.pods.values().any(in_use);
         }
         self.spec = spec;
+    }
+
+    /// Whether calls of another function may use its pods, those that are on their way included: all of them run
+    /// the image that function means, are made alike, and nothing is wrong with them.
+    pub(crate) fn can_host(&self, spec: &Spec) -> bool {
+        let alike = Spec { stem: self.spec.stem.clone(), ..spec.clone() };
+        self.backoff.is_none() && *self.spec == alike && self.is_uniform() && self.wanted().next().is_some()
+    }
+
+    /// Takes out the waiting calls of other functions that its pods are not for any more.
+    pub(crate) fn take_guests(&mut self) -> Vec<(CallId, Moment, Moment, Guest)> {
+        let (is_uniform, image) = (self.is_uniform(), self.spec.image.clone());
+        self.queue.take_guests(|guest| !is_uniform || guest.spec.image != image)
+    }
+
+    /// Whether all its pods are of one image: where a tag has moved, those of the old one serve for a while.
+    fn is_uniform(&self) -> bool {
+        self.pods.values().all(|pod| pod.is_ending() || pod.stem == self.spec.stem)
     }
 
     /// Whether there is nothing to remember.

@@ -45,6 +45,8 @@ pub struct Spec {
     /// What the names of its pods have in common apart from the slot. Functions
     /// of the same stem share their slots, because slots make names.
     pub stem: Arc<str>,
+    /// What its pods run, whatever it is called: functions of one image may share their pods. Empty if not known.
+    pub image: Arc<str>,
     /// What a pod must have been made from to be up to date: image, template, settings.
     pub revision: Arc<str>,
     /// Pods kept whether they are used or not.

@@ -134,6 +134,10 @@ impl<F> Pod<F> {
         self.created = observed.created;
         self.revision = observed.revision.clone();
         self.seen = true;
+        if observed.is_shortened {
+            // By hand: nobody here does. It counts until the next use.
+            (self.keep_until, self.last_used) = (observed.keep_until, None);
+        }
         self.keep_until = self.keep_until.max(observed.keep_until);
     }
 

@@ -98,6 +98,7 @@ impl<F: Clone> Pool<F> {
     /// Looks at every function to which something happened until there is none left.
     fn settle(&mut self) {
         while !self.common.touched.is_empty() {
+            self.send_guests_home();
             let mut touched = std::mem::take(&mut self.common.touched);
             self.each(&touched, Fleet::assess);
             while let Some(function) = self.common.room.next(self.common.pods.len()) {

@@ -1,8 +1,9 @@
 //! Calls that wait, first come, first served, each with its own end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::{CallId, Moment};
+use crate::{CallId, Function, Moment, Spec};
 
 /// Place of a call in its queue.
 pub(crate) type Ticket = u64;
@@ -20,13 +21,27 @@ struct Waiting {
     call: CallId,
     arrived: Moment,
     end: Moment,
+    guest: Option<Guest>,
+}
+
+/// A call of another function of the same image: what it wants, which the pods there must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Guest {
+    pub(crate) function: Function,
+    pub(crate) spec: Arc<Spec>,
 }
 
 impl Queue {
     /// Puts a call at the back.
-    pub(crate) fn push(&mut self, call: CallId, arrived: Moment, end: Moment) -> Ticket {
+    pub(crate) fn push(
+        &mut self,
+        call: CallId,
+        arrived: Moment,
+        end: Moment,
+        guest: Option<Guest>,
+    ) -> Ticket {
         self.last += 1;
-        self.calls.insert(self.last, Waiting { call, arrived, end });
+        self.calls.insert(self.last, Waiting { call, arrived, end, guest });
         self.ends.insert((end, self.last));
         self.last
     }
@@ -53,6 +68,19 @@ impl Queue {
         if let Some(waiting) = self.calls.remove(&ticket) {
             self.ends.remove(&(waiting.end, ticket));
         }
+    }
+
+    /// Takes out the guests that cannot stay, with when each arrived and ends.
+    pub(crate) fn take_guests(
+        &mut self,
+        mut must_go: impl FnMut(&Guest) -> bool,
+    ) -> Vec<(CallId, Moment, Moment, Guest)> {
+        let gone = self.calls.extract_if(.., |_, waiting| waiting.guest.as_ref().is_some_and(&mut must_go));
+        let gone = gone.filter_map(|(ticket, Waiting { call, arrived, end, guest })| {
+            self.ends.remove(&(end, ticket));
+            Some((call, arrived, end, guest?))
+        });
+        gone.collect()
     }
 
     /// How many wait.

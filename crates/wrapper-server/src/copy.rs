@@ -20,17 +20,22 @@ use crate::log;
 const USAGE: &str = "usage: cp [-aRrpdfPv] SOURCE… DESTINATION";
 
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    if run(arguments) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether all was copied; what was not is told.
+pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> bool {
     match parse(arguments) {
         Err(mistake) => {
             log::say(&format!("cp: {mistake}\n{USAGE}"));
-            ExitCode::FAILURE
+            false
         }
         Ok((options, sources, destination)) => {
             let mut copy = Copy { options, links: HashMap::new(), targets: HashSet::new(), failed: false };
             for source in &sources {
                 copy.place(source, &destination, sources.len() > 1);
             }
-            if copy.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+            !copy.failed
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The wrapper server: runs inside a function's own image and evaluates the
 //! function for the function runner. The same file is, by the name it is
-//! called by, the health probe and the `cp` that its init container needs.
+//! called by, the health probe, the `cp` that its init container needs, and a
+//! `sh` that knows that `cp`.
 
 mod copy;
 mod log;
 mod metrics;
 mod probe;
 mod serve;
+mod shell;
 
 use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
 
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     let name = arguments.next().unwrap_or_default();
     match Path::new(&name).file_name().and_then(|name| name.to_str()) {
         Some("cp") => copy::main(arguments),
+        Some("sh") => shell::main(arguments),
         Some("grpc-health-probe" | "grpc_health_probe") => run(&probe::COMMAND, arguments, 1, probe::main),
         _ => run(&serve::COMMAND, arguments, 2, serve::main),
     }

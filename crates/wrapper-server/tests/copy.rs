@@ -353,3 +353,86 @@ fn a_wrong_command_line_is_told_with_the_usage() {
     let (code, said) = run(Command::new(scene.program()).arg(scene.source()).arg(scene.destination()));
     assert!(code == Some(1) && said.contains("neither -r nor -a"), "{said}");
 }
+
+/// `sh -c SCRIPT` with SOURCE and DESTINATION in it.
+fn shell(scene: &Scene, script: &str) -> (Option<i32>, String) {
+    shell_with(scene, "-c", script)
+}
+
+fn shell_with(scene: &Scene, flags: &str, script: &str) -> (Option<i32>, String) {
+    let program = scene.folder.path().join("sh");
+    if !program.exists() {
+        symlink(PROGRAM, &program).unwrap();
+    }
+    let script = script
+        .replace("SOURCE", scene.source().to_str().unwrap())
+        .replace("DESTINATION", scene.destination().to_str().unwrap());
+    run(Command::new(program).args([flags, &script]))
+}
+
+#[test]
+fn a_shell_copies_for_templates_that_call_one() {
+    for script in [
+        "cp -a SOURCE/. DESTINATION",
+        "/bin/cp -a 'SOURCE/.' \"DESTINATION\"",
+        "cp SOURCE/* DESTINATION",
+        "cp SOURCE/wrapper-server DESTINATION && cp SOURCE/grpc-health-probe DESTINATION",
+        "cp SOURCE/wrapper-server DESTINATION\ncp SOURCE/grpc-health-probe DESTINATION\n",
+    ] {
+        let scene = Scene::new();
+        scene.write("wrapper-server", "w", 0o755);
+        scene.write("grpc-health-probe", "p", 0o755);
+        assert_eq!(shell(&scene, script), (Some(0), String::new()), "{script}");
+        for (name, content) in [("wrapper-server", "w"), ("grpc-health-probe", "p")] {
+            assert_eq!(read(scene.destination().join(name)), content, "{script}");
+            assert_eq!(mode(scene.destination().join(name)), 0o755, "{script}");
+        }
+    }
+}
+
+#[test]
+fn a_shell_does_nothing_of_a_script_that_it_cannot_do_all_of() {
+    let scene = Scene::new();
+    scene.write("file", "x", 0o644);
+    for (script, code, told) in [
+        (
+            "cp SOURCE/file DESTINATION && chmod 755 DESTINATION/file",
+            127,
+            "sh: chmod: not found; this sh knows nothing but cp",
+        ),
+        ("cp SOURCE/file DESTINATION; cp $HOME/x DESTINATION", 2, "sh: cannot understand '$'; this sh"),
+        ("cp SOURCE/f* DESTINATION", 2, "sh: cannot understand a *"),
+        ("", 2, "sh: the script is empty"),
+    ] {
+        let (ended, said) = shell(&scene, script);
+        assert_eq!(ended, Some(code), "{script}: {said}");
+        assert!(said.starts_with(told), "{script}: {said}");
+        assert_eq!(fs::read_dir(scene.destination()).unwrap().count(), 0, "{script}");
+    }
+    let program = scene.folder.path().join("sh");
+    for arguments in [&[][..], &["-c"], &["script.sh"], &["-l", "-c", "cp a b"], &["--help"]] {
+        let (ended, said) = run(Command::new(&program).args(arguments));
+        assert!(ended == Some(2) && said.starts_with("sh: "), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_shell_ends_as_its_last_copy_did() {
+    let scene = Scene::new();
+    scene.write("file", "x", 0o644);
+    let (missing, good) = ("cp SOURCE/none DESTINATION", "cp SOURCE/file DESTINATION");
+    for (script, code, copied) in [
+        (format!("{missing} && {good}"), 1, 0),
+        (format!("{missing}; {good}"), 0, 1),
+        (format!("{good}; {missing}"), 1, 1),
+    ] {
+        let _ = fs::remove_file(scene.destination().join("file"));
+        let (ended, said) = shell(&scene, &script);
+        assert_eq!(ended, Some(code), "{script}: {said}");
+        assert!(said.contains("source/none"), "{said}");
+        assert_eq!(fs::read_dir(scene.destination()).unwrap().count(), copied, "{script}");
+    }
+    let _ = fs::remove_file(scene.destination().join("file"));
+    assert_eq!(shell_with(&scene, "-ec", &format!("{missing}; {good}")).0, Some(1));
+    assert_eq!(fs::read_dir(scene.destination()).unwrap().count(), 0, "it stops at the first failure");
+}

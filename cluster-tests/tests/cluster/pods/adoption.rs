@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::{Lab, PATIENCE};
 
-/// What our template is called, and the original's.
+/// What the original's template is called, and ours where no other is asked for.
 const INLINE: &str = "inline-v1";
+const AS_PORCH: &str = "--pod-security=porch";
 
 /// The first digits of the image's digest, which end every id.
 fn hash() -> String {
@@ -95,7 +96,7 @@ fn pods_that_porchs_runner_made_are_used() {
         let image = push("test-function").await;
         let warm = made_by_porch(&space, &id(1), true, INLINE).await;
         let second = made_by_porch(&space, &id(2), false, INLINE).await;
-        let flags = ["--max-parallel-pods-per-function=2", "--max-waitlist-length=1"];
+        let flags = ["--max-parallel-pods-per-function=2", "--max-waitlist-length=1", AS_PORCH];
         let lab = Lab::start(&space, &flags).await;
         let mut pods = lab.pods_of_calls(&image, 8, &[("sleep", "500")]).await;
         pods.sort();
@@ -129,7 +130,7 @@ fn a_pod_of_an_older_porch_is_used_until_it_is_replaced() {
 async fn is_replaced(space: &Arc<Space>, id: &str, version: &str) {
     let image = push("test-function").await;
     let theirs = made_by_porch(space, id, true, version).await;
-    let lab = Lab::start(space, &["--scan-interval=1s"]).await;
+    let lab = Lab::start(space, &["--scan-interval=1s", AS_PORCH]).await;
     let call = lab.pod_of_call(&image, &[("sleep", "6000")]);
     let (busy, first) = tokio::join!(call, lab.pod_of_call(&image, &[]));
     assert_eq!([&busy, &first], [&theirs, &theirs], "it is there, so nobody waits for another");
@@ -156,7 +157,8 @@ fn of_two_pods_for_one_that_porchs_replicas_made_one_stays() {
         // Times of the cluster are whole seconds: the older of the two is to be the first.
         tokio::time::sleep(Duration::from_secs(1)).await;
         made_by_porch(&space, &id(1), false, INLINE).await;
-        let lab = Lab::start(&space, &["--max-parallel-pods-per-function=2", "--scan-interval=1s"]).await;
+        let lab =
+            Lab::start(&space, &["--max-parallel-pods-per-function=2", "--scan-interval=1s", AS_PORCH]).await;
         lab.pod_of_call(&image, &[]).await;
         lab.witness.until("one", PATIENCE, |seen| seen.names() == [first.clone()]).await;
         assert_eq!(lab.pod_of_call(&image, &[]).await, first);

@@ -8,7 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use cluster_tests::{
-    ACCOUNT, IMAGE_LABEL, digest, eventually, on_cluster, order, processes_of, push, push_to, requests_of,
+    ACCOUNT, HostRunner, IMAGE_LABEL, digest, eventually, host_of, on_cluster, order, processes_of, push,
+    push_to, requests_of,
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::ListParams};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 use testing::resource_list;
 use tonic::Code;
 
-use super::{Lab, PATIENCE};
+use super::{Lab, PATIENCE, connect};
 use crate::installation::within;
 
 #[test]
@@ -40,7 +41,7 @@ fn the_first_call_of_an_image_starts_a_pod_for_it() {
         // test-function-TAG-1-HASH, and what the API server adds.
         assert!(id.starts_with("test-function-") && id.split('-').rev().nth(1) == Some("1"), "{id}");
         assert!(name.strip_prefix(&format!("{id}-")).is_some_and(|rest| !rest.is_empty()), "{id} {name}");
-        assert_eq!(pod.annotations()["fn.kpt.dev/template-version"], "inline-v1");
+        assert_eq!(pod.annotations()["fn.kpt.dev/template-version"], "inline-restricted-v1");
         assert!(pod.annotations()["fn.kpt.dev/reclaim-after"].parse::<u64>().is_ok());
         assert_eq!(pod.annotations()["cluster-autoscaler.kubernetes.io/safe-to-evict"], "true");
         is_hardened(pod, &image);
@@ -178,9 +179,26 @@ fn images_of_any_name_run() {
             let pod = lab.pod_of_call(image, &[]).await;
             assert!(pod.len() <= 63, "{pod}");
         }
-        assert_eq!(lab.witness.seen().ever.len(), 3);
+        assert_eq!(lab.witness.seen().ever.len(), 2, "a tag and its digest in one repository share a pod");
         lab.pod_of_call(&short, &[]).await;
-        assert_eq!(lab.witness.seen().ever.len(), 3, "the short name is that of a function that has a pod");
+        assert_eq!(lab.witness.seen().ever.len(), 2, "the short name is that of a function that has a pod");
+        lab.was_refused_nothing();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn tags_of_one_digest_share_a_pod_and_a_restarted_runner_knows_it() {
+    on_cluster("shared-pod", async |space| {
+        let first = push_to("test-function", "shared", "v1").await;
+        let second = push_to("test-function", "shared", "v1.0").await;
+        let lab = Lab::start(&space, &[]).await;
+        let pod = lab.pod_of_call(&first, &[]).await;
+        assert_eq!(lab.pod_of_call(&second, &[]).await, pod);
+        let other = HostRunner::another(&space).await.start();
+        let answer = connect(&other).evaluate(&second, order(&[("host", "true")]), within(60)).await;
+        assert_eq!(host_of(&answer.expect("it is answered").resource_list), pod);
+        assert_eq!(lab.witness.seen().ever.len(), 1, "{:?}", lab.witness.seen().ever);
         lab.was_refused_nothing();
     });
 }

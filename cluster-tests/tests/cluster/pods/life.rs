@@ -6,7 +6,7 @@ use cluster_tests::{digest_tag, host_of, on_cluster, order, push, push_to, until
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{
     ResourceExt,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 use testing::Signal;
@@ -33,6 +33,20 @@ fn a_pod_lives_until_its_time_after_the_last_use_and_never_ends_with_a_call_in_i
 
         lab.left_nothing().await;
         assert_ne!(lab.pod_of_call(&image, &[]).await, first);
+        lab.was_refused_nothing();
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_pod_goes_at_the_next_scan_when_somebody_brings_its_end_forward() {
+    on_cluster("by-hand", async |space| {
+        let image = push("test-function").await;
+        let lab = Lab::start(&space, &["--scan-interval=500ms"]).await;
+        let pod = lab.pod_of_call(&image, &[]).await;
+        let past = json!({"metadata": {"annotations": {"fn.kpt.dev/reclaim-after": "1000000000"}}});
+        space.api::<Pod>().patch(&pod, &PatchParams::default(), &Patch::Merge(&past)).await.unwrap();
+        lab.left_nothing().await;
         lab.was_refused_nothing();
     });
 }

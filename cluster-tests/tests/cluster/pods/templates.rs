@@ -23,6 +23,8 @@ pub(super) struct Template<'a> {
     pub(super) container: &'a str,
     /// What that container runs.
     pub(super) command: &'a str,
+    /// How the wrapper gets there.
+    pub(super) copy: &'a str,
     /// Another container, as a line of YAML.
     pub(super) sidecar: &'a str,
     /// Where the Service leads.
@@ -32,14 +34,15 @@ pub(super) struct Template<'a> {
 impl Default for Template<'_> {
     fn default() -> Self {
         let command = "[/wrapper-server-tools/wrapper-server]";
-        Self { more: "", container: "function", command, sidecar: "", target_port: 9446 }
+        let copy = "[cp, -a, /home/nonroot/wrapper-server/., /wrapper-server-tools]";
+        Self { more: "", container: "function", command, copy, sidecar: "", target_port: 9446 }
     }
 }
 
 impl Template<'_> {
     /// Puts it into a ConfigMap of the test's own namespace.
     pub(super) async fn apply(&self, space: &Space, name: &str) {
-        let Self { more, container, command, sidecar, target_port } = self;
+        let Self { more, container, command, copy, sidecar, target_port } = self;
         let wrapper = push("wrapper-server").await;
         let pod = format!(
             "apiVersion: v1
@@ -52,7 +55,7 @@ spec:
   initContainers:
   - name: copy-wrapper-server
     image: {wrapper}
-    command: [cp, -a, /home/nonroot/wrapper-server/., /wrapper-server-tools]
+    command: {copy}
     volumeMounts:
     - {{name: wrapper-server-tools, mountPath: /wrapper-server-tools}}
   containers:
@@ -118,6 +121,19 @@ fn a_template_that_is_missing_wrong_or_crashes_is_told_until_it_is_right() {
         let call = || async { client.evaluate(&image, order(&[]), within(30)).await.is_ok() };
         eventually("the right one works", call).await;
         witness.until("the good one alone", PATIENCE, |seen| seen.there.len() == 1).await;
+        assert_eq!(needed_refusals(space.namespace(), ACCOUNT), []);
+    });
+}
+
+#[test]
+#[ignore = "needs the cluster: make test"]
+fn a_template_may_copy_the_wrapper_by_a_shell() {
+    on_cluster("shell-template", async |space| {
+        let copy = r#"[sh, -c, "cp -a /wrapper-server/. /wrapper-server-tools && cp /wrapper-server/* /wrapper-server-tools"]"#;
+        Template { copy, ..Template::default() }.apply(&space, "pods").await;
+        let runner = RunnerDeployment::with_pods(&space, "runner", Rights::Files).await;
+        let client = space.deploy(&runner.flags(["--function-pod-template=pods"])).await;
+        client.evaluate(&image().await, order(&[]), within(60)).await.expect("it is answered");
         assert_eq!(needed_refusals(space.namespace(), ACCOUNT), []);
     });
 }

@@ -83,7 +83,7 @@ fn read(mut flags: Flags) -> Result<Evaluation, Mistakes> {
         exec,
         logging: Logging {
             // A person wants the answer; warnings and worse are told beside it.
-            level: if flags.given(&args::LOG_LEVEL) { flags.get(&args::LOG_LEVEL) } else { 1 },
+            level: if flags.given(&args::LOG_LEVEL) { settings::log_level(&flags) } else { 1 },
             json: settings::read_logging(&flags).json,
         },
     };

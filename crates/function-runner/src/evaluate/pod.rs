@@ -16,13 +16,14 @@ use crate::images::Images;
 pub struct PodEvaluator {
     runtime: Runtime,
     images: Arc<Images>,
-    /// How long one function may run; the caller's deadline may be shorter.
-    timeout: Duration,
+    /// How long one function may run where its own settings do not say, if there is a limit; the caller's deadline may
+    /// be shorter.
+    timeout: Option<Duration>,
 }
 
 impl PodEvaluator {
     /// An evaluator that leases pods of `runtime`.
-    pub fn new(runtime: Runtime, images: Arc<Images>, timeout: Duration) -> Self {
+    pub fn new(runtime: Runtime, images: Arc<Images>, timeout: Option<Duration>) -> Self {
         Self { runtime, images, timeout }
     }
 
@@ -33,32 +34,41 @@ impl PodEvaluator {
         let deadline = call.deadline.map(|at| at - head_start(at.saturating_duration_since(Instant::now())));
         let lease = self.runtime.lease(image, metadata, since, deadline).await.map_err(Lost::Call)?;
         call.progress.enter(Stage::Running);
-        let timeout = self.runtime.timeout(image).unwrap_or(self.timeout);
-        let latest = Instant::now() + timeout;
-        let own_limit = deadline.is_none_or(|deadline| latest < deadline);
-        let limit = Some(if own_limit { latest } else { deadline.unwrap_or(latest) });
+        let timeout = self.runtime.timeout(image).or(self.timeout);
+        let (limit, own_limit) = first_end(Instant::now(), timeout, deadline);
         let options = CallOptions { timeout: None, trace: Some(call.trace.clone()) };
         let outcome = lease.run(image.as_given(), call.resource_list.clone(), limit, options).await;
         let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
         match outcome {
             Err(Lost::Call(Failure::Pod { status, .. })) if status.code() == Code::DeadlineExceeded => {
-                Err(Lost::Call(too_late(call, own_limit, timeout, status.message())))
+                Err(Lost::Call(too_late(call, own_limit, status.message())))
             }
             Err(Lost::Pod(failure)) if is_over => {
-                Err(Lost::Call(too_late(call, own_limit, timeout, &failure.to_string())))
+                Err(Lost::Call(too_late(call, own_limit, &failure.to_string())))
             }
             outcome => outcome,
         }
     }
 }
 
+/// When a call ends at the latest, if it must, and the time limit that ends it then, unless the caller's deadline does.
+fn first_end(
+    begun: Instant,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+) -> (Option<Instant>, Option<Duration>) {
+    let own = timeout.map(|timeout| (begun + timeout, timeout));
+    match own.filter(|(latest, _)| deadline.is_none_or(|deadline| *latest < deadline)) {
+        Some((latest, timeout)) => (Some(latest), Some(timeout)),
+        None => (deadline, None),
+    }
+}
+
 /// The failure of a call that took too long in its pod. Of what the pod says about it, only what the function
 /// wrote is news.
-fn too_late(call: &Call, own_limit: bool, timeout: Duration, words: &str) -> Failure {
+fn too_late(call: &Call, own_limit: Option<Duration>, words: &str) -> Failure {
     let stderr = wire::stderr_so_far(words).to_owned();
-    if !own_limit {
-        return call.timed_out(stderr);
-    }
+    let Some(timeout) = own_limit else { return call.timed_out(stderr) };
     let cause = format!("the function ran longer than its time limit allows ({timeout:?})");
     Failure::TimedOut { image: call.asked(), cause, stderr }
 }
@@ -90,5 +100,22 @@ fn no_pod(call: &Call, cause: Failure) -> Failure {
     match cause {
         late @ Failure::TimedOut { .. } => late,
         cause => Failure::NoPod { image: call.asked(), cause: Box::new(cause) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_ends_by_what_was_asked_for_and_by_nothing_else() {
+        let now = Instant::now();
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(1000));
+        let ends = |timeout, deadline: Option<Duration>| first_end(now, timeout, deadline.map(|it| now + it));
+        assert_eq!(ends(None, None), (None, None), "who sets no deadline waits for ever");
+        assert_eq!(ends(None, Some(long)), (Some(now + long), None));
+        assert_eq!(ends(Some(short), None), (Some(now + short), Some(short)));
+        assert_eq!(ends(Some(short), Some(long)), (Some(now + short), Some(short)));
+        assert_eq!(ends(Some(long), Some(short)), (Some(now + short), None));
     }
 }

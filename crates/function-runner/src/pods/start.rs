@@ -48,6 +48,7 @@ pub(crate) fn start(
         ready_timeout,
         timeout,
         address,
+        security,
         pin_digests,
         template,
         cache_config: _,
@@ -58,6 +59,7 @@ pub(crate) fn start(
         own_namespace: own_namespace(),
         // Settings are refused where there is a cluster and this is missing.
         wrapper_image: wrapper_image.clone().context("WRAPPER_SERVER_IMAGE is not set")?,
+        security: *security,
         config_map: template.clone(),
         max_message,
         time_to_live: *ttl,

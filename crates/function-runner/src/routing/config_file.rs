@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The file must parse as a whole; an entry that cannot be served is reported
-//! and left out, and the others are served.
+//! and left out, and the others are served. Keys that are not known are reported
+//! and passed over: other releases may know them.
 
 use std::{
     collections::HashSet,
@@ -18,25 +19,60 @@ use std::{
     sync::Arc,
 };
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
+};
 use serde_saphyr::Spanned;
 
 use super::{Claim, Executable, LARGEST_FILE, Layer, Origin};
 
 /// A parsed `config.yaml`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default)]
 pub struct ConfigFile {
-    #[serde(default)]
-    functions: Option<Vec<Entry>>,
+    functions: Vec<Spanned<Entry>>,
+    unknown: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+struct Content<E> {
+    #[serde(default = "Option::default")]
+    functions: Option<Vec<E>>,
+}
+
+#[derive(Debug, Deserialize)]
 struct Entry {
-    function: Spanned<String>,
+    #[serde(default)]
+    function: Option<Spanned<String>>,
     #[serde(default)]
     images: Option<Vec<Spanned<String>>>,
+}
+
+/// The keys of a mapping, and where they are.
+#[derive(Debug)]
+struct Keys(Vec<Spanned<String>>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Keys;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a mapping")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                let mut keys = Vec::new();
+                while let Some(key) = map.next_key()? {
+                    keys.push(key);
+                    map.next_value::<IgnoredAny>()?;
+                }
+                Ok(Keys(keys))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
 }
 
 /// Why the whole file cannot be used.
@@ -106,6 +142,13 @@ pub enum Fault {
         /// Who does not.
         second: String,
     },
+    /// A key means nothing to us.
+    UnknownKey {
+        /// The key.
+        key: String,
+    },
+    /// An entry does not say which executable it is about.
+    NoFunction,
     /// An entry without images serves nothing.
     NoImages {
         /// The entry's name.
@@ -134,6 +177,10 @@ impl fmt::Display for Fault {
                 formatter,
                 "image {image} is listed twice: function {first:?} serves it, its entry under {second:?} is left out"
             ),
+            Self::UnknownKey { key } => {
+                write!(formatter, "the key {key:?} is not known and is passed over")
+            }
+            Self::NoFunction => formatter.write_str("an entry is left out: it has no key \"function\""),
             Self::NoImages { function } => {
                 write!(formatter, "function {function:?} lists no images and is never called")
             }
@@ -164,16 +211,29 @@ impl ConfigFile {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string()))
+        let content: Content<Spanned<Entry>> = read(text)?;
+        // What is said about keys is for people: odd ones are no reason to refuse what could be read.
+        let mut unknown = read::<Keys>(text).map_or_else(|_| Vec::new(), |keys| keys.0);
+        unknown.retain(|key| key.value != "functions");
+        let entries = read::<Content<Keys>>(text).ok().and_then(|content| content.functions);
+        for mut keys in entries.into_iter().flatten() {
+            keys.0.retain(|key| !["function", "images"].contains(&key.value.as_str()));
+            unknown.append(&mut keys.0);
+        }
+        Ok(Self { functions: content.functions.unwrap_or_default(), unknown })
     }
 
     /// What can be served from `functions`, and what is wrong with the rest.
     pub fn layer(&self, path: &Path, functions: &Path, default_prefix: &str) -> (Layer, Vec<Problem>) {
         let mut layer = Layer::default();
         let origin = Origin::File(path.into());
-        let mut problems = Vec::new();
+        let mut problems: Vec<Problem> = self.unknown.iter().map(unknown_key).collect();
         let mut checked = HashSet::new();
-        for Entry { function, images } in self.functions.iter().flatten() {
+        for Spanned { value: Entry { function, images }, referenced, .. } in &self.functions {
+            let Some(function) = function else {
+                problems.push(Problem { line: referenced.line(), fault: Fault::NoFunction });
+                continue;
+            };
             let (line, function) = (function.referenced.line(), &function.value);
             if !stays_inside(function) {
                 problems.push(Problem { line, fault: Fault::NotAFileName { function: function.clone() } });
@@ -216,6 +276,14 @@ impl ConfigFile {
         }
         (layer, problems)
     }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string()))
+}
+
+fn unknown_key(key: &Spanned<String>) -> Problem {
+    Problem { line: key.referenced.line(), fault: Fault::UnknownKey { key: key.value.clone() } }
 }
 
 fn first_line(text: &str) -> String {

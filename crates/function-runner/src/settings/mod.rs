@@ -15,7 +15,7 @@ use flags::{Flag, Flags, GoDuration, Mistake, Mistakes};
 use registry::Reference;
 
 pub use builtin::BuiltinSettings;
-pub use pods::{Cluster, PodAddress, PodSettings};
+pub use pods::{Cluster, PodAddress, PodSecurity, PodSettings};
 pub use registries::{PrivateRegistries, RegistrySettings};
 pub use telemetry::{MetricsExporter, Protocol, TelemetrySettings, TracesExporter};
 
@@ -204,7 +204,12 @@ impl Settings {
 }
 
 pub(crate) fn read_logging(flags: &Flags) -> Logging {
-    Logging { level: flags.get(&args::LOG_LEVEL), json: flags.get(&args::LOG_FORMAT) == "json" }
+    Logging { level: log_level(flags), json: flags.get(&args::LOG_FORMAT) == "json" }
+}
+
+/// The level of the log: as the original, whoever asks for more gets all there is.
+pub(crate) fn log_level(flags: &Flags) -> u8 {
+    u8::try_from(flags.get(&args::LOG_LEVEL).clamp(0, 5)).unwrap_or_default()
 }
 
 pub(crate) fn read_prefix(flags: &mut Flags) -> String {

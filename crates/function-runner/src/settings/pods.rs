@@ -8,7 +8,7 @@ use std::{
 };
 
 use flags::Flags;
-pub use pods::AddressMode as PodAddress;
+pub use pods::{AddressMode as PodAddress, PodSecurity};
 
 use super::{Surroundings, positive};
 use crate::args;
@@ -24,8 +24,8 @@ pub struct PodSettings {
     pub namespace: String,
     /// How long an unused pod is kept.
     pub ttl: Duration,
-    /// How often unused pods are collected.
-    pub scan_interval: Duration,
+    /// How often unused pods are collected, if ever.
+    pub scan_interval: Option<Duration>,
     /// Calls per pod before another is started.
     pub max_waitlist: usize,
     /// Pods of one function.
@@ -36,10 +36,12 @@ pub struct PodSettings {
     pub max_waiting_calls: usize,
     /// How long a pod may take until it accepts calls.
     pub ready_timeout: Duration,
-    /// How long one function may run; a caller's deadline may be shorter.
-    pub timeout: Duration,
+    /// How long one function may run, if somebody said so; a caller's deadline may be shorter.
+    pub timeout: Option<Duration>,
     /// Where pods are called.
     pub address: PodAddress,
+    /// What pods may do where no template says so.
+    pub security: PodSecurity,
     /// Whether pods run the digest of what was inspected in place of its tag.
     pub pin_digests: bool,
     /// The ConfigMap of the template.
@@ -93,18 +95,26 @@ pub(super) fn read(flags: &mut Flags, around: &dyn Surroundings) -> PodSettings 
         cluster: read_cluster(flags, around),
         wrapper_image: around.variable("WRAPPER_SERVER_IMAGE"),
         namespace: flags.get(&args::POD_NAMESPACE),
-        ttl: positive(flags, &args::POD_TTL),
-        scan_interval: positive(flags, &args::SCAN_INTERVAL),
+        ttl: flags.get(&args::POD_TTL).positive().unwrap_or_default(),
+        scan_interval: flags.get(&args::SCAN_INTERVAL).positive(),
         max_waitlist: or_default(flags.get(&args::MAX_WAITLIST_LENGTH), 2),
         max_parallel: or_default(flags.get(&args::MAX_PARALLEL_PODS), 1),
         max_pods: NonZeroUsize::new(flags.get(&args::MAX_PODS)),
         max_waiting_calls: flags.get(&args::MAX_WAITING_CALLS),
         ready_timeout: positive(flags, &args::POD_READY_TIMEOUT),
-        timeout: positive(flags, &args::FUNCTION_TIMEOUT),
+        // Its default is for functions here: callers of the original may take as long as they like in pods.
+        timeout: flags
+            .get(&args::FUNCTION_TIMEOUT)
+            .positive()
+            .filter(|_| flags.given(&args::FUNCTION_TIMEOUT)),
         address: match flags.get(&args::POD_ADDRESS) {
             "service" => PodAddress::Service,
             "pod" => PodAddress::Pod,
             _ => PodAddress::Auto,
+        },
+        security: match flags.get(&args::POD_SECURITY) {
+            "restricted" => PodSecurity::Restricted,
+            _ => PodSecurity::Porch,
         },
         pin_digests: flags.get(&args::PIN_DIGESTS),
         template: (!template.is_empty()).then_some(template),

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use testing::{Server, eventually};
 use tonic::Code;
 
-use super::{call, common::PROGRAM, data, list, nowhere, text};
+use super::{call, common::PROGRAM, data, list, nowhere, package, text};
 
 /// A file of Porch, if it is at hand.
 #[allow(clippy::print_stdout, reason = "what is not tried is told")]
@@ -28,8 +28,8 @@ fn porch(file: &str) -> Option<PathBuf> {
 /// The folder of functions as our image has it.
 fn functions() -> TempDir {
     let folder = TempDir::new().unwrap();
-    for function in builtin::all() {
-        symlink(PROGRAM, folder.path().join(function.name())).unwrap();
+    for name in builtin::all().iter().flat_map(builtin::Builtin::names) {
+        symlink(PROGRAM, folder.path().join(name)).unwrap();
     }
     folder
 }
@@ -47,6 +47,46 @@ async fn serves(server: &Server, cases: &[(&str, Result<&str, Code>)]) {
             (Err(status), Err(code)) => assert_eq!(status.code(), *code, "{image}: {status}"),
             (answer, _) => panic!("{image}: {answer:?}"),
         }
+    }
+}
+
+/// As the manifests of v1.5 start it in our image, with pods turned off: whatever the image's configuration lists is
+/// answered, and nothing else.
+#[tokio::test]
+async fn a_stock_installation_without_pods_answers_what_the_original_answers() {
+    for (generation, unlisted) in [
+        ("v1.5.3", "gcr.io/kpt-fn/set-image:v0.1.1"),
+        ("v1.5.8", "ghcr.io/kptdev/krm-functions-catalog/set-image:v0.1.1"),
+    ] {
+        let config = format!("../images/files/config-{generation}.yaml");
+        let config = Path::new(env!("CARGO_MANIFEST_DIR")).join(config);
+        let functions = functions();
+        let flags = [
+            format!("--config={}", config.display()),
+            format!("--functions={}", functions.path().display()),
+            "--pod-namespace=porch-fn-system".to_owned(),
+            "--max-request-body-size=6291456".to_owned(),
+            "--disable-runtimes=pod".to_owned(),
+        ];
+        let server = Server::of(PROGRAM).folder(functions.path()).flags(flags).start();
+        let client = server.client().await;
+        let listed = fs::read_to_string(config).unwrap();
+        let (mut function, mut answered) = (None, 0);
+        for line in listed.lines().map(str::trim) {
+            if let Some(name) = line.strip_prefix("- function: ") {
+                function = builtin::find(name);
+            } else if let Some((image, function)) = line.strip_prefix("- ").zip(function) {
+                let answer = call(&client, image, package(function.example())).await;
+                assert!(answer.is_ok(), "{image}: {answer:?}");
+                let line = format!("{image}\" evaluator=\"exec\" code=Ok");
+                eventually(&line, || server.log().contains(&line));
+                answered += 1;
+            }
+        }
+        assert!(answered >= 18, "{generation}: {answered}");
+        let refusal = call(&client, unlisted, list("{}")).await.unwrap_err();
+        assert_eq!(refusal.code(), Code::NotFound, "{refusal}");
+        assert!(refusal.message().starts_with(&format!("function \"{unlisted}\" not found")), "{refusal}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Secret in the cluster.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use k8s_openapi::{ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{Api, api::PostParams};
@@ -16,8 +16,6 @@ use crate::{
 /// What the cluster pulls with.
 const KIND: &str = "kubernetes.io/dockerconfigjson";
 const KEY: &str = ".dockerconfigjson";
-/// Who looks after an object, by a convention of many tools.
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 const CREATE: &str = "create";
 
@@ -87,8 +85,11 @@ impl Writer {
         if there.data.as_ref().and_then(|data| data.get(KEY)).is_some_and(|known| known.0 == content) {
             return Ok(Ok(()));
         }
-        if let Some(reason) = foreign(&there) {
-            warn!("Secret {} {reason}, so it is used as it is, not as our file is", self.full_name());
+        if there.immutable == Some(true) {
+            warn!(
+                "Secret {} cannot be changed, so it is used as it is, not as our file is",
+                self.full_name()
+            );
             return Ok(Ok(()));
         }
         // With the version that was read: a change in between makes a conflict.
@@ -113,29 +114,8 @@ impl Writer {
     }
 }
 
-/// The Secret with another content, marked as ours.
+/// The Secret with another content. Whoever looks after it besides, by label or owner, its other keys are theirs.
 fn with_content(mut secret: Secret, content: &[u8]) -> Secret {
-    let labels = secret.metadata.labels.get_or_insert_default();
-    labels.insert(MANAGED_BY.to_owned(), FIELD_MANAGER.to_owned());
-    secret.data = Some(BTreeMap::from([(KEY.to_owned(), ByteString(content.to_vec()))]));
+    secret.data.get_or_insert_default().insert(KEY.to_owned(), ByteString(content.to_vec()));
     secret
-}
-
-/// Why a pull secret is not ours to change. Porch's own runner leaves no mark on those it makes, so one
-/// without any mark is ours as well.
-fn foreign(secret: &Secret) -> Option<&'static str> {
-    let manager = secret.metadata.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY));
-    match manager {
-        Some(manager) if manager == FIELD_MANAGER => {}
-        Some(_) => return Some("is managed by somebody else"),
-        None if secret.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) => {
-            return Some("belongs to another object");
-        }
-        None => {}
-    }
-    if secret.immutable == Some(true) {
-        return Some("cannot be changed");
-    }
-    let has_other_keys = secret.data.iter().flatten().any(|(key, _)| key != KEY);
-    has_other_keys.then_some("has other keys")
 }

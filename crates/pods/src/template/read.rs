@@ -27,7 +27,8 @@ pub(super) fn config_map(map: &ConfigMap) -> Result<Template, Problem> {
         None => {
             warnings
                 .push(format!("there is no key {SERVICE_KEY:?}: services are made as without a template"));
-            Service { spec: Some(inline::service()), ..Service::default() }
+            let metadata = inline::service_metadata();
+            Service { metadata, spec: Some(inline::service()), ..Service::default() }
         }
     };
     let (pod_spec, function) = checked_pod(pod.spec)?;

@@ -9,7 +9,7 @@ use kube::Client;
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
-use super::{Problem, Template, TemplateError};
+use super::{PodSecurity, Problem, Template, TemplateError};
 use crate::trouble::{Meaning, meaning, words};
 
 pub use objects::{POD_TEMPLATE, SERVICE_TEMPLATE};
@@ -23,6 +23,8 @@ pub struct TemplateSettings {
     pub pod_namespace: String,
     /// The image that brings the wrapper server.
     pub wrapper_image: String,
+    /// What pods may do where no template says so.
+    pub security: PodSecurity,
 }
 
 /// What is known of the template.
@@ -45,12 +47,16 @@ pub fn follow(
 ) -> (watch::Receiver<TemplateState>, impl Future<Output = ()> + Send) {
     let (sender, receiver) = watch::channel(TemplateState::Unknown);
     let task = async move {
-        let TemplateSettings { config_map, pod_namespace, wrapper_image } = settings;
+        let TemplateSettings { config_map, pod_namespace, wrapper_image, security } = settings;
+        let inline = Template::inline(&wrapper_image, security);
         let publisher = Publisher { sender: sender.clone(), complaint: None };
         let source = async {
             match config_map {
                 Some((namespace, name)) => config_map::follow(client, namespace, name, publisher).await,
-                None => Box::pin(objects::follow(client, pod_namespace, wrapper_image, publisher)).await,
+                None => {
+                    let objects = objects::follow(client, pod_namespace, wrapper_image, inline, publisher);
+                    Box::pin(objects).await;
+                }
             }
         };
         tokio::select! {

@@ -5,11 +5,15 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use pool::{Event, Observed};
+use pool::{Event, Observed, Spec};
 use registry::Reference;
 
 use super::Worker;
-use crate::{cluster::revision, observe::Sighting, template::source::TemplateState};
+use crate::{
+    cluster::{Titles, revision},
+    observe::Sighting,
+    template::source::TemplateState,
+};
 
 /// No pod is kept longer than to this second, whatever is written on it (the year 9999).
 const LATEST: u64 = 253_402_300_799;
@@ -32,7 +36,12 @@ impl Worker {
             // Until the template is known, what is there is right.
             TemplateState::Unknown | TemplateState::Failed(_) => own_version,
         };
-        let spec = self.cluster.spec(sighting.stem.clone(), version, &settings);
+        let digest = sighting.digest.as_deref();
+        let titles = Titles {
+            stem: sighting.stem.clone(),
+            image: digest.map_or_else(|| "".into(), |digest| Titles::image(&image, digest)),
+        };
+        let spec = self.cluster.spec(titles, version, &settings);
         Some(Observed {
             uid: sighting.uid.clone(),
             function: sighting.function.clone(),
@@ -45,14 +54,21 @@ impl Worker {
             keep_until: sighting
                 .reclaim_after
                 .map(|unix| self.clock.moment(UNIX_EPOCH + Duration::from_secs(unix.min(LATEST)))),
+            is_shortened: self.is_shortened(sighting),
         })
     }
 
-    pub(super) fn want(&mut self, image: &Reference, stem: Arc<str>, warm: bool) {
+    /// Whether less time is recorded on a pod than when it was seen last. No runner does that, so somebody did by hand.
+    fn is_shortened(&self, sighting: &Sighting) -> bool {
+        let before = self.sightings.get(&sighting.uid).and_then(|before| before.reclaim_after);
+        sighting.reclaim_after.is_some_and(|until| before.is_some_and(|before| until < before))
+    }
+
+    pub(super) fn want(&mut self, image: &Reference, titles: Titles, warm: bool) {
         let TemplateState::Ready(template) = self.cluster.template.borrow().clone() else { return };
         let settings = self.cluster.world.settings(image);
         let function: Arc<str> = image.as_given().into();
-        let spec = Arc::new(self.cluster.spec(stem, &template.version, &settings));
+        let spec = Arc::new(self.cluster.spec(titles, &template.version, &settings));
         if warm {
             self.warm.insert(function.clone());
         }
@@ -64,10 +80,11 @@ impl Worker {
     /// The template or settings changed: every function learns what its pods are to be now, those too
     /// whose pods do not come up.
     pub(super) fn respecify(&mut self) {
-        let functions = self.pool.functions().map(|(function, spec)| (function.clone(), spec.stem.clone()));
-        for (function, stem) in functions.collect::<Vec<_>>() {
+        let titles = |spec: &Spec| Titles { stem: spec.stem.clone(), image: spec.image.clone() };
+        let functions = self.pool.functions().map(|(function, spec)| (function.clone(), titles(spec)));
+        for (function, titles) in functions.collect::<Vec<_>>() {
             if let Ok(image) = Reference::parse(&function) {
-                self.want(&image, stem, false);
+                self.want(&image, titles, false);
             }
         }
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use pods::{
     observe::{self, Sighting, Trouble, TroubleKind},
     render::{self, PodRequest},
-    template::Template,
+    template::{PodSecurity, Template},
 };
 use pool::Phase;
 use proptest::prelude::*;
@@ -17,7 +17,8 @@ use crate::rendering::{WRAPPER, request};
 /// A pod as the API server gives it back, with a status.
 fn pod(status: Value) -> Value {
     let request = PodRequest { exact_name: true, ..request() };
-    let mut pod = serde_json::to_value(render::pod(&Template::inline(WRAPPER), &request)).unwrap();
+    let mut pod =
+        serde_json::to_value(render::pod(&Template::inline(WRAPPER, PodSecurity::Porch), &request)).unwrap();
     pod["metadata"]["uid"] = json!("uid-1");
     pod["metadata"]["creationTimestamp"] = json!("2026-01-02T03:04:05Z");
     pod["status"] = status;

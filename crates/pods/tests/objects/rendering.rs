@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use pods::{
     render::{self, PodRequest},
     settings::{ContainerOverrides, Overrides},
-    template::Template,
+    template::{PodSecurity, Template},
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,10 @@ pub(crate) fn request() -> PodRequest<'static> {
     }
 }
 
+fn inline() -> Template {
+    Template::inline(WRAPPER, PodSecurity::Porch)
+}
+
 pub(crate) fn pod(template: &Template) -> Value {
     rendered(template, &request())
 }
@@ -49,7 +53,7 @@ pub(crate) fn service(template: &Template) -> Value {
 /// A template with everything that can be replaced.
 fn full() -> Template {
     let pod = "
-metadata: {labels: {team: a, fn.kpt.dev/image: old}, annotations: {note: b, fn.kpt.dev/template-version: old}}
+metadata: {labels: {team: a, app.kubernetes.io/name: theirs, fn.kpt.dev/image: old}, annotations: {note: b, fn.kpt.dev/template-version: old}}
 spec:
   serviceAccountName: theirs
   serviceAccount: theirs
@@ -69,7 +73,7 @@ spec:
     resources: {requests: {cpu: 1m, memory: 2Mi}, limits: {cpu: '3', memory: 4Mi}}
 ";
     let service = "
-metadata: {labels: {team: a}, annotations: {note: b}, name: ignored}
+metadata: {labels: {team: a, app.kubernetes.io/name: theirs}, annotations: {note: b}, name: ignored}
 spec: {type: ClusterIP, selector: {team: a, fn.kpt.dev/image: to-be-replaced}, ports: [{port: 9446, targetPort: 9446}]}
 ";
     Template::from_config_map(&config_map(pod, Some(service))).unwrap()
@@ -77,7 +81,7 @@ spec: {type: ClusterIP, selector: {team: a, fn.kpt.dev/image: to-be-replaced}, p
 
 #[test]
 fn a_pod_as_the_contract_wants_it() {
-    let pod = pod(&Template::inline(WRAPPER));
+    let pod = pod(&inline());
     assert_eq!(
         pod["metadata"],
         json!({
@@ -107,7 +111,7 @@ fn a_pod_as_the_contract_wants_it() {
 
 #[test]
 fn a_pod_made_for_warm_up_is_called_as_its_id() {
-    let pod = rendered(&Template::inline(WRAPPER), &PodRequest { exact_name: true, ..request() });
+    let pod = rendered(&inline(), &PodRequest { exact_name: true, ..request() });
     assert_eq!(pod["metadata"]["name"], "f-v1-1-01234567");
     assert_eq!(pod["metadata"]["generateName"], Value::Null);
 }
@@ -115,14 +119,17 @@ fn a_pod_made_for_warm_up_is_called_as_its_id() {
 #[test]
 fn a_service_as_the_contract_wants_it() {
     assert_eq!(
-        service(&Template::inline(WRAPPER)),
+        service(&inline()),
         json!({
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {
                 "namespace": "porch-fn-system",
                 "name": "f-v1-1-01234567",
-                "labels": {"fn.kpt.dev/image": "f-v1-1-01234567"},
+                "labels": {"app.kubernetes.io/name": "f-v1-1-01234567"},
+                "annotations": {
+                    "internal.kpt.dev/upstream-identifier": "|Service|porch-system|function-runner",
+                },
             },
             "spec": {
                 "type": "ClusterIP",
@@ -137,7 +144,10 @@ fn a_service_as_the_contract_wants_it() {
 #[test]
 fn what_the_template_has_stays_beside_what_we_add() {
     let pod = pod(&full());
-    assert_eq!(pod["metadata"]["labels"], json!({"team": "a", "fn.kpt.dev/image": "f-v1-1-01234567"}));
+    assert_eq!(
+        pod["metadata"]["labels"],
+        json!({"team": "a", "app.kubernetes.io/name": "theirs", "fn.kpt.dev/image": "f-v1-1-01234567"})
+    );
     assert_eq!(pod["metadata"]["annotations"]["note"], "b");
     assert_eq!(pod["metadata"]["annotations"]["fn.kpt.dev/template-version"], "42");
     let names: Vec<_> =
@@ -147,8 +157,12 @@ fn what_the_template_has_stays_beside_what_we_add() {
     assert_eq!(arguments[..4], [json!("--verbosity"), json!("1"), json!("--port"), json!("9446")]);
     let service = service(&full());
     assert_eq!(service["metadata"]["name"], "f-v1-1-01234567");
-    assert_eq!(service["metadata"]["labels"]["team"], "a");
-    assert_eq!(service["metadata"]["annotations"]["note"], "b");
+    assert_eq!(
+        service["metadata"]["labels"],
+        json!({"team": "a", "app.kubernetes.io/name": "f-v1-1-01234567"}),
+        "a Service is named by its label whatever the template says, as in the original"
+    );
+    assert_eq!(service["metadata"]["annotations"], json!({"note": "b"}));
     assert_eq!(service["spec"]["selector"], json!({"team": "a", "fn.kpt.dev/image": "f-v1-1-01234567"}));
 }
 
@@ -171,13 +185,13 @@ fn the_pull_secret_comes_after_the_templates_own_and_once() {
     };
     assert_eq!(secrets(&full(), "auth-secret"), json!([{"name": "theirs"}, {"name": "auth-secret"}]));
     assert_eq!(secrets(&full(), "theirs"), json!([{"name": "theirs"}]));
-    assert_eq!(secrets(&Template::inline(WRAPPER), "auth-secret"), json!([{"name": "auth-secret"}]));
+    assert_eq!(secrets(&inline(), "auth-secret"), json!([{"name": "auth-secret"}]));
     assert_eq!(pod(&full())["spec"]["imagePullSecrets"], json!([{"name": "theirs"}]));
 }
 
 #[test]
 fn a_function_without_a_command_is_passed_as_it_is() {
-    let pod = rendered(&Template::inline(WRAPPER), &PodRequest { arguments: &[], ..request() });
+    let pod = rendered(&inline(), &PodRequest { arguments: &[], ..request() });
     let arguments = pod["spec"]["containers"][0]["args"].as_array().unwrap();
     assert_eq!(arguments.last().unwrap(), "--");
 }
@@ -238,7 +252,9 @@ fn naming_an_account_gives_its_token_where_no_template_forbids_it() {
         let pod = rendered(template, &PodRequest { overrides: &overrides, ..request() });
         pod["spec"]["automountServiceAccountToken"].clone()
     };
-    assert_eq!(automount(&Template::inline(WRAPPER)), Value::Null);
+    for security in [PodSecurity::Porch, PodSecurity::Restricted] {
+        assert_eq!(automount(&Template::inline(WRAPPER, security)), Value::Null);
+    }
     let text = "spec: {automountServiceAccountToken: false, containers: [{name: function, command: [x]}]}";
     assert_eq!(automount(&Template::from_config_map(&config_map(text, None)).unwrap()), false);
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::Method;
 use pods::template::{
-    Problem, Template,
+    PodSecurity, Problem, Template,
     source::{TemplateSettings, TemplateState, follow},
 };
 use serde_json::{Value, json};
@@ -35,11 +35,16 @@ struct Scene {
 
 impl Scene {
     fn new(config_map: bool) -> Self {
+        Self::secured(config_map, PodSecurity::Porch)
+    }
+
+    fn secured(config_map: bool, security: PodSecurity) -> Self {
         let (client, server) = api_server::start();
         let settings = TemplateSettings {
             config_map: config_map.then(|| ("porch-system".to_owned(), "templates".to_owned())),
             pod_namespace: "porch-fn-system".to_owned(),
             wrapper_image: WRAPPER.to_owned(),
+            security,
         };
         let (state, task) = follow(client, settings);
         assert!(matches!(*state.borrow(), TemplateState::Unknown));
@@ -257,7 +262,7 @@ async fn missing_objects_are_made_for_operators_to_edit() {
     created.answer(&body);
     let template = scene.ready().await;
     assert_eq!(&*template.version, "2");
-    let mut expected = pod(&Template::inline(WRAPPER));
+    let mut expected = pod(&Template::inline(WRAPPER, PodSecurity::Porch));
     expected["spec"]["containers"][0]["imagePullPolicy"] = json!("IfNotPresent");
     assert_eq!(pod(&template)["spec"], expected["spec"]);
 }
@@ -299,6 +304,28 @@ async fn where_the_kinds_are_forbidden_the_inline_template_is_used_until_they_ar
     scene.server.expect_silence(Duration::from_secs(59)).await;
     assert!(scene.is_unchanged());
     scene.watched().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_as_strict_as_was_asked_for_where_no_template_says_so() {
+    let mut scene = Scene::secured(false, PodSecurity::Restricted);
+    scene.server.expect(Method::GET, SERVICE).await.refuse(403, "Forbidden", "not for you");
+    assert_eq!(&*scene.ready().await.version, "inline-restricted-v1");
+    // An operator's own template is used as it is.
+    scene.server.expect(Method::GET, SERVICE).await.answer(&service("9"));
+    scene.server.expect(Method::GET, POD).await.answer(&pod_template("7"));
+    let template = scene.ready().await;
+    assert_eq!(&*template.version, "7");
+    assert_eq!(pod(&template)["spec"]["automountServiceAccountToken"], Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_made_as_strict_as_was_asked_for() {
+    let mut scene = Scene::secured(false, PodSecurity::Restricted);
+    scene.server.expect(Method::GET, SERVICE).await.answer(&service("9"));
+    scene.server.expect(Method::GET, POD).await.refuse(404, "NotFound", "not found");
+    let created = scene.server.expect(Method::POST, PODS).await;
+    assert_eq!(created.body["template"]["spec"]["automountServiceAccountToken"], false);
 }
 
 #[tokio::test(start_paused = true)]

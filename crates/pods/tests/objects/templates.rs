@@ -6,7 +6,7 @@ use api::ServiceTemplate;
 use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
 use pods::{
     render,
-    template::{Problem, Template},
+    template::{PodSecurity, Problem, Template},
 };
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn objects_get_our_wrapper_and_only_the_services_spec_counts() {
     assert_eq!(pod["spec"]["initContainers"][0]["image"], "example.com/certificates:v1");
     assert_eq!(pod["spec"]["initContainers"][1]["image"], WRAPPER);
     let service = service(&template);
-    assert_eq!(service["metadata"]["labels"], json!({"fn.kpt.dev/image": "f-v1-1-01234567"}));
+    assert_eq!(service["metadata"]["labels"], json!({"app.kubernetes.io/name": "f-v1-1-01234567"}));
     assert_eq!(service["spec"]["ports"][0]["name"], "grpc");
 }
 
@@ -168,9 +168,11 @@ fn a_missing_service_is_made_as_without_a_template() {
     for map in [config_map(POD, None), config_map(POD, Some("kind: Service"))] {
         let template = Template::from_config_map(&map).unwrap();
         assert_eq!(template.warnings.len(), 1, "{:?}", template.warnings);
-        let inline = service(&Template::inline(WRAPPER));
+        let inline = service(&Template::inline(WRAPPER, PodSecurity::Porch));
         assert_eq!(service(&template)["spec"], inline["spec"]);
     }
+    let template = Template::from_config_map(&config_map(POD, None)).unwrap();
+    assert_eq!(service(&template), service(&Template::inline(WRAPPER, PodSecurity::Porch)));
 }
 
 #[test]
@@ -245,10 +247,49 @@ fn a_fixed_address_is_left_out_of_the_service() {
     assert_eq!((&service["spec"]["clusterIP"], &service["spec"]["clusterIPs"]), (&Value::Null, &Value::Null));
 }
 
+/// As the original of v1.5.8 makes them: what it leaves alone, its cluster decides.
 #[test]
-fn the_inline_template_is_hardened() {
-    let template = Template::inline(WRAPPER);
+fn pods_of_the_originals_version_are_the_originals() {
+    let template = Template::inline(WRAPPER, PodSecurity::Porch);
     assert_eq!(&*template.version, "inline-v1");
+    assert_eq!(template.warnings, [""; 0]);
+    let tools = json!([{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]);
+    assert_eq!(
+        pod(&template)["spec"],
+        json!({
+            "initContainers": [{
+                "name": "copy-wrapper-server",
+                "image": WRAPPER,
+                "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", "/wrapper-server-tools"],
+                "volumeMounts": tools,
+            }],
+            "containers": [{
+                "name": "function",
+                "image": "example.com/f:v1",
+                "command": ["/wrapper-server-tools/wrapper-server"],
+                "args": [
+                    "--port", "9446", "--max-request-body-size", "6291456", "--", "/usr/bin/function", "--flag",
+                ],
+                "env": [
+                    {"name": "OTEL_METRICS_EXPORTER", "value": "prometheus"},
+                    {"name": "OTEL_TRACES_EXPORTER", "value": "none"},
+                    {"name": "OTEL_EXPORTER_PROMETHEUS_HOST", "value": "0.0.0.0"},
+                ],
+                "readinessProbe": {"exec": {"command": [
+                    "/wrapper-server-tools/grpc-health-probe", "-addr", "localhost:9446",
+                ]}},
+                "volumeMounts": tools,
+            }],
+            "volumes": [{"name": "wrapper-server-tools", "emptyDir": {}}],
+        }),
+        "neither a security context nor a token taken away, nor anything at /tmp, nor another restart policy"
+    );
+}
+
+#[test]
+fn restricted_pods_are_of_a_version_of_their_own() {
+    let template = Template::inline(WRAPPER, PodSecurity::Restricted);
+    assert_eq!(&*template.version, "inline-restricted-v1");
     let pod = pod(&template);
     let spec = &pod["spec"];
     assert_eq!(spec["automountServiceAccountToken"], false);
@@ -275,14 +316,17 @@ fn the_inline_template_is_hardened() {
 /// What an operator finds and edits is what we would have used ourselves.
 #[test]
 fn a_config_map_of_the_inline_template_makes_the_same_pods() {
-    let inline = Template::inline(WRAPPER);
-    let request = crate::rendering::request();
-    let rendered = render::pod(&inline, &request);
-    let mut bare = pod(&inline);
-    bare["spec"]["containers"][0]["args"] = Value::Null;
-    let text = serde_json::to_string(&bare).unwrap();
-    let service_text = serde_json::to_string(&service(&inline)).unwrap();
-    let again = Template::from_config_map(&config_map(&text, Some(&service_text))).unwrap();
-    assert_eq!(again.warnings, [""; 0]);
-    assert_eq!(render::pod(&again, &request).spec, rendered.spec);
+    for security in [PodSecurity::Porch, PodSecurity::Restricted] {
+        let inline = Template::inline(WRAPPER, security);
+        let request = crate::rendering::request();
+        let rendered = render::pod(&inline, &request);
+        let mut bare = pod(&inline);
+        bare["spec"]["containers"][0]["args"] = Value::Null;
+        let text = serde_json::to_string(&bare).unwrap();
+        let service_text = serde_json::to_string(&service(&inline)).unwrap();
+        let again = Template::from_config_map(&config_map(&text, Some(&service_text))).unwrap();
+        assert_eq!(again.warnings, [""; 0]);
+        assert_eq!(render::pod(&again, &request).spec, rendered.spec);
+        assert_eq!(service(&again), service(&inline));
+    }
 }

@@ -4,6 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use pods::{Lease, Lost};
+use registry::Reference;
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::Instant};
 use tonic::Code;
@@ -11,7 +12,7 @@ use wire::{Answer, client::CallOptions};
 
 use crate::{
     cluster::Cluster,
-    scene::{IMAGE, Scene},
+    scene::{IMAGE, Scene, metadata},
     wrapper::{Way, Wrapper},
 };
 
@@ -80,6 +81,55 @@ async fn a_call_is_told_what_killed_its_pod_not_what_held_up_its_start() {
     let Err(Lost::Call(failure)) = call.await.unwrap() else { panic!("it is not to be run again") };
     assert_eq!(failure.code(), Code::ResourceExhausted);
     assert!(failure.to_string().contains("ran out of memory"), "{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tags_of_one_digest_share_a_pod_after_a_restart_too() {
+    let (scene, wrapper) = (Scene::new(), Wrapper::start(6));
+    let latest = || Reference::parse("example.com/set-owner:latest").unwrap();
+    let elsewhere = || Reference::parse("example.org/set-owner:v1").unwrap();
+    let call = scene.call(20);
+    let other = scene.call_as(latest(), 20);
+    let pod = first_pod(&scene.cluster).await;
+    let annotations = scene.cluster.all("pods")[0]["metadata"]["annotations"].clone();
+    assert_eq!(annotations["fn.kpt.dev/function"], IMAGE);
+    assert_eq!(annotations["fn.kpt.dev/digest"], metadata().digest);
+    scene.cluster.change("pods", &pod, |pod| run_at(pod, wrapper.address));
+    let (first, second) = (call.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    assert_eq!([first.pod(), second.pod()], [&*pod, &*pod]);
+
+    let restarted = Scene::with(scene.cluster.clone(), |_| {});
+    assert_eq!(restarted.call_as(latest(), 20).await.unwrap().unwrap().pod(), &*pod);
+    assert_eq!(restarted.cluster.asked("create", "pods").len(), 1);
+    // The same digest in another repository is another's to keep: whoever may use one may not use the other.
+    let _waits = restarted.call_as(elsewhere(), 20);
+    let is_made = |cluster: &Cluster| cluster.asked("create", "services").len() > 1;
+    restarted.cluster.until("another claim", is_made).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_goes_when_somebody_has_brought_its_end_forward() {
+    let often = |settings: &mut pods::RuntimeSettings| {
+        settings.scan_interval = Some(Duration::from_millis(50));
+    };
+    let (scene, wrapper) = (Scene::with(Cluster::new(), often), Wrapper::start(7));
+    let call = scene.call(20);
+    let pod = first_pod(&scene.cluster).await;
+    scene.cluster.change("pods", &pod, |pod| run_at(pod, wrapper.address));
+    let lease = call.await.unwrap().unwrap();
+    scene.cluster.change("pods", &pod, |pod| {
+        pod["metadata"]["annotations"]["fn.kpt.dev/reclaim-after"] = json!("1000000000");
+    });
+    // Not with a call in it.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(scene.cluster.all("pods").len(), 1);
+    drop(lease);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(scene.cluster.all("pods").len(), 1, "it has been used since");
+    scene.cluster.change("pods", &pod, |pod| {
+        pod["metadata"]["annotations"]["fn.kpt.dev/reclaim-after"] = json!("999999999");
+    });
+    scene.cluster.until("the pod removed", |cluster| cluster.all("pods").is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

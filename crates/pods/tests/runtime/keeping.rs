@@ -33,7 +33,7 @@ async fn a_function_that_keeps_no_pods_any_more_is_not_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_was_given_up_starts_nothing_when_it_becomes_free() {
     let scene = Scene::with(Cluster::new(), |settings| {
-        settings.scan_interval = Duration::from_hours(10);
+        settings.scan_interval = Some(Duration::from_hours(10));
         settings.claim_timeout = Duration::from_mins(5);
     });
     scene.phases().await;
@@ -62,4 +62,15 @@ async fn a_slot_that_is_waited_for_is_used_when_it_becomes_free() {
     scene.cluster.remove("services", ID);
     sleep(Duration::from_secs(5)).await;
     assert_eq!(scene.cluster.all("pods").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_scans_nothing_is_collected() {
+    for (interval, left) in [(None, 1), (Some(Duration::from_mins(1)), 0)] {
+        let cluster = Cluster::new();
+        cluster.make("services", claim_of_another("2020-01-01T00:00:00Z"));
+        let scene = Scene::with(cluster, |settings| settings.scan_interval = interval);
+        sleep(Duration::from_hours(24)).await;
+        assert_eq!(scene.cluster.all("services").len(), left, "{interval:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use pods::{
-    AddressMode, ColdStart, Lease, PodsView, Reason, Runtime, RuntimeSettings, World,
+    AddressMode, ColdStart, Lease, PodSecurity, PodsView, Reason, Runtime, RuntimeSettings, World,
     settings::FunctionSettings,
 };
 use registry::{Metadata, Platform, Reference, Trust};
@@ -61,10 +61,11 @@ impl Scene {
             namespace: "functions".to_owned(),
             own_namespace: "porch-system".to_owned(),
             wrapper_image: "example.com/wrapper-server:v1".to_owned(),
+            security: PodSecurity::Porch,
             config_map: None,
             max_message: 6 * 1024 * 1024,
             time_to_live: Duration::from_mins(30),
-            scan_interval: Duration::from_mins(1),
+            scan_interval: Some(Duration::from_mins(1)),
             max_parallel: 1,
             max_queue: 2,
             max_pods: None,
@@ -83,10 +84,15 @@ impl Scene {
 
     /// A call that waits for a pod, for so long.
     pub(crate) fn call(&self, seconds: u64) -> JoinHandle<Result<Lease, Failure>> {
+        self.call_as(image(), seconds)
+    }
+
+    /// The same by another name of the image.
+    pub(crate) fn call_as(&self, image: Reference, seconds: u64) -> JoinHandle<Result<Lease, Failure>> {
         let runtime = self.runtime.clone();
         tokio::spawn(async move {
             let deadline = Instant::now() + Duration::from_secs(seconds);
-            runtime.lease(&image(), &metadata(), Instant::now(), Some(deadline)).await
+            runtime.lease(&image, &metadata(), Instant::now(), Some(deadline)).await
         })
     }
 

@@ -173,3 +173,39 @@ fn a_pod_with_a_long_call_in_it_is_kept_by_other_replicas_too() {
     assert_eq!(bench.leave(1), ["record 1 until 1115"], "it was used until now");
     assert_eq!(bench.pool.wake_at(), None);
 }
+
+#[test]
+fn a_time_that_was_shortened_by_hand_counts_until_the_next_use() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.start(1);
+    bench.leave(1);
+    let by_hand = |bench: &Bench, until| Observed {
+        keep_until: Some(until),
+        is_shortened: true,
+        ..bench.observed(A, "u1", 1)
+    };
+    bench.see(by_hand(&bench, seconds(1010)));
+    assert_eq!(bench.scan(), [""; 0]);
+    bench.now = seconds(1009);
+    assert_eq!(bench.arrive(2, A), ["grant 2 to 1", "record 1 until 2809"], "it is used again");
+    assert_eq!(bench.see(by_hand(&bench, seconds(0))), ["record 1 until 2809"], "there is a call in it");
+    assert_eq!(bench.scan(), [""; 0]);
+    bench.leave(2);
+    bench.now += seconds(1799);
+    assert_eq!(bench.scan(), [""; 0]);
+    bench.see(by_hand(&bench, seconds(0)));
+    assert_eq!(bench.scan(), ["delete 1 u1: Idle"]);
+}
+
+#[test]
+fn an_older_record_is_no_shortening() {
+    let mut bench = Bench::new(limits());
+    bench.arrive(1, A);
+    bench.start(1);
+    bench.leave(1);
+    // What is shown may be behind what was recorded.
+    bench.see(Observed { keep_until: Some(seconds(1001)), ..bench.observed(A, "u1", 1) });
+    bench.now += seconds(1799);
+    assert_eq!(bench.scan(), [""; 0]);
+}

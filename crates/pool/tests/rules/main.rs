@@ -10,5 +10,6 @@ mod launching;
 mod revisions;
 mod room;
 mod scaling;
+mod sharing;
 mod support;
 mod waiting;

@@ -29,6 +29,7 @@ pub(crate) fn limits() -> Limits {
 pub(crate) fn spec(function: &str) -> Spec {
     Spec {
         stem: stem(function),
+        image: "".into(),
         revision: "r1".into(),
         min_pods: 0,
         max_pods: 1,
@@ -137,6 +138,7 @@ impl Bench {
             phase: Phase::Alive,
             created: self.now,
             keep_until: None,
+            is_shortened: false,
         }
     }
 

@@ -74,6 +74,7 @@ impl Cluster {
             phase: Phase::Alive,
             created: whole(self.now),
             keep_until: None,
+            is_shortened: false,
         };
         self.made.insert(uid.clone(), (function.clone(), spec.stem.clone()));
         self.pods.insert(uid.clone(), ClusterPod { observed, answers: false });

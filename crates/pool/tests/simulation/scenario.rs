@@ -59,6 +59,7 @@ pub(crate) fn first_spec(function: usize, random: &mut Random) -> Arc<Spec> {
     let stem = format!("s{}-0", function.min(FUNCTIONS - 2));
     let mut spec = Spec {
         stem: stem.into(),
+        image: "".into(),
         revision: "r0".into(),
         min_pods: 0,
         max_pods: 1 + random.below(3),

@@ -21,7 +21,7 @@ use tracing::{debug, info, warn};
 use super::{Publisher, problem};
 use crate::{
     render::FIELD_MANAGER,
-    template::{Problem, Template, TemplateError, inline},
+    template::{Problem, Template, TemplateError},
     trouble::{Meaning, in_time, meaning, words},
 };
 
@@ -37,12 +37,19 @@ const LOOK_INTERVAL: Duration = Duration::from_mins(1);
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Keeps the template as the objects have it, for ever.
-pub(super) async fn follow(client: Client, namespace: String, wrapper_image: String, publisher: Publisher) {
+pub(super) async fn follow(
+    client: Client,
+    namespace: String,
+    wrapper_image: String,
+    inline: Template,
+    publisher: Publisher,
+) {
     let mut follower = Follower {
         pods: Api::namespaced(client.clone(), &namespace),
         services: Api::namespaced(client, &namespace),
         namespace,
         wrapper_image,
+        inline,
         publisher,
         has_told_inline: false,
     };
@@ -78,6 +85,8 @@ struct Follower {
     services: Api<ServiceTemplate>,
     namespace: String,
     wrapper_image: String,
+    /// What is used where there are no objects, and what they are made from.
+    inline: Template,
     publisher: Publisher,
     has_told_inline: bool,
 }
@@ -85,15 +94,14 @@ struct Follower {
 impl Follower {
     /// Both objects; those that are missing are made.
     async fn find(&self) -> Result<(PodTemplate, ServiceTemplate), Absent> {
-        let template = Template::inline(&self.wrapper_image);
-        let body = ServiceTemplateBody { metadata: None, spec: Some(inline::service()) };
+        let body = ServiceTemplateBody { metadata: None, spec: Some(self.inline.service.clone()) };
         let service = ServiceTemplate::new(&self.namespace, SERVICE_TEMPLATE, body);
         let metadata = ObjectMeta {
             name: Some(POD_TEMPLATE.to_owned()),
             namespace: Some(self.namespace.clone()),
             ..ObjectMeta::default()
         };
-        let pod = PodTemplate { metadata, template: Some(template.to_pod_template()) };
+        let pod = PodTemplate { metadata, template: Some(self.inline.to_pod_template()) };
         // The service first: where its kind is not known, no pod template is to be left behind.
         let service = get_or_create(&self.services, SERVICE_TEMPLATE, &service).await?;
         let pod = get_or_create(&self.pods, POD_TEMPLATE, &pod).await?;
@@ -138,7 +146,7 @@ impl Follower {
             info!("there is no template for function pods in {} ({cause})", self.origin());
         }
         if !self.publisher.is_ready() {
-            self.publisher.put_in_force("the runner itself", Template::inline(&self.wrapper_image));
+            self.publisher.put_in_force("the runner itself", self.inline.clone());
         }
     }
 
