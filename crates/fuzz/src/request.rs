@@ -56,7 +56,8 @@ impl FunctionEvaluator for Failing {
         }
         let stderr = String::from_utf8_lossy(&resource_list).into_owned();
         let exit = "exit status 1".into();
-        Err(Failure::FunctionFailed { image, exit, results: tag, stderr, output: resource_list }.into())
+        Err(Failure::FunctionFailed { image, exit, results: tag, stderr, output: Box::new(resource_list) }
+            .into())
     }
 }
 

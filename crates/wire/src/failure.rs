@@ -43,7 +43,7 @@ pub enum Failure {
         /// The end of what the function wrote on stderr.
         stderr: String,
         /// The ResourceList, byte for byte; no part of the status.
-        output: Bytes,
+        output: Box<Bytes>,
     },
     /// The function's output is not one ResourceList.
     OutputMalformed {

@@ -1,7 +1,6 @@
 //! Every kind of failure: its code, its reason and its exact words.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
 
-use bytes::Bytes;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use wire::{DOMAIN, Failure, Full, Room};
@@ -38,7 +37,7 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
                 exit: "exit status 1".into(),
                 results: "[error]: wrong".into(),
                 stderr: "boom".into(),
-                output: Bytes::new(),
+                output: Box::default(),
             },
             Code::Internal,
             "FUNCTION_FAILED",
@@ -50,7 +49,7 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
                 exit: "exit status 1".into(),
                 results: String::new(),
                 stderr: "\n".into(),
-                output: Bytes::new(),
+                output: Box::default(),
             },
             Code::Internal,
             "FUNCTION_FAILED",
@@ -204,7 +203,7 @@ fn no_failure_outgrows_its_header() {
             exit: "exit status 1".into(),
             results: text(),
             stderr: text(),
-            output: long.clone().into(),
+            output: Box::new(long.clone().into()),
         },
         Failure::OutputMalformed { image: text(), exit: "x".into(), cause: text(), stderr: text() },
         Failure::NotStarted { image: text(), cause: text() },
@@ -272,7 +271,7 @@ fn the_outline_leaves_the_words_of_the_function_out() {
         exit: "exit status 1".into(),
         results: words(),
         stderr: words(),
-        output: words().into(),
+        output: Box::new(words().into()),
     };
     let status = Box::new(Status::from(failed.clone()));
     for (failure, expected) in [

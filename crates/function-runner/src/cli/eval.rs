@@ -191,7 +191,7 @@ struct Refusal {
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         let output = match &failure {
-            Failure::FunctionFailed { output, .. } => output.clone(),
+            Failure::FunctionFailed { output, .. } => Bytes::clone(output),
             _ => Bytes::new(),
         };
         Self { status: failure.into(), output }
