@@ -275,14 +275,11 @@ const CHOOSING_GROUP: Group = Group {
 };
 const EXEC_GROUP: Group = Group {
     heading: "Functions as executables (runtime exec)",
-    flags: &[
-        FUNCTIONS.spec(),
-        CONFIG.spec(),
-        FUNCTION_TIMEOUT.spec(),
-        MAX_CONCURRENT_EXECUTIONS.spec(),
-        MAX_QUEUED_EXECUTIONS.spec(),
-        EXEC_ENV.spec(),
-    ],
+    flags: &[FUNCTIONS.spec(), CONFIG.spec(), EXEC_ENV.spec()],
+};
+const LIMITS_GROUP: Group = Group {
+    heading: "Limits of functions",
+    flags: &[FUNCTION_TIMEOUT.spec(), MAX_CONCURRENT_EXECUTIONS.spec(), MAX_QUEUED_EXECUTIONS.spec()],
 };
 
 const POD_GROUP: Group = Group {
@@ -329,6 +326,7 @@ pub static SERVER: Command = Command {
         LOGGING_GROUP,
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         POD_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
@@ -357,6 +355,7 @@ pub static EVAL: Command = Command {
             ],
         },
         EXEC_GROUP,
+        LIMITS_GROUP,
     ],
 };
 
@@ -369,6 +368,7 @@ pub static FUNCTIONS_COMMAND: Command = Command {
         Group { heading: "How it is listed", flags: &[OUTPUT.spec()] },
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
         POD_GROUP,
@@ -413,6 +413,7 @@ pub static EXPLAIN: Command = Command {
         Group { heading: "What to explain", flags: &[TAG.spec(), OUTPUT.spec(), TIMEOUT.spec()] },
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
         POD_GROUP,
