@@ -7,6 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use function_runner::builtin::{self, Builtin};
 use testing::released;
 
 /// Numbers of every kind, and what only looks like one.
@@ -228,7 +229,7 @@ fn assert_output(what: &str, output: &Output, expected: &str) {
 fn every_function_leaves_numbers_as_they_are_written() {
     let runner = released("function-runner");
     let folder = tempfile::tempdir().unwrap();
-    let listed: Vec<_> = function_runner::builtin::all().iter().map(|function| function.name()).collect();
+    let listed: Vec<_> = builtin::all().iter().map(Builtin::name).collect();
     assert_eq!(CASES.iter().map(|case| case.function).collect::<Vec<_>>(), listed);
     for case in CASES {
         let (input, expected) = (case.input(), case.expected());

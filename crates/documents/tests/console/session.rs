@@ -1,6 +1,7 @@
 //! A shell in which the commands of a document are run.
 
 use std::{
+    fmt::Write as _,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -65,10 +66,12 @@ impl Session {
         for (number, command) in commands.iter().enumerate() {
             self.write(&format!(".steps/{number}"), &format!("{command}\n"));
             // `$?` is that of the command before.
-            script.push_str(&format!(
+            writeln!(
+                script,
                 "(exit $status); . .steps/{number} >.steps/{number}.output 2>&1 </dev/null; status=$?\n\
-                 echo $status >.steps/{number}.status\n"
-            ));
+                 echo $status >.steps/{number}.status"
+            )
+            .unwrap();
         }
         self.write(".steps/script", &script);
         let namespaces =
