@@ -1,5 +1,7 @@
 //! The project's documents, as far as tests compare them with what is so: their blocks and their tables.
 
+pub mod metrics;
+
 use std::fmt;
 
 /// A fenced block.

@@ -1,15 +1,13 @@
 //! The tables of the documents say what is so: flags, metrics, fields, sizes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    os::unix::fs::symlink,
-    path::Path,
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, os::unix::fs::symlink, path::Path, process::Command};
 
-use documents::{Table, blocks, quoted, tables};
+use documents::{
+    Table, blocks,
+    metrics::{exposed, listed},
+    quoted, tables,
+};
 use flags::GoDuration;
 use krm::Document;
 use testing::{Functions, Server, checkout, eventually, released, resource_list};
@@ -32,8 +30,8 @@ fn set<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 }
 
 /// The flags that a program's help tells of, with their defaults.
-fn flags_of(program: &Path) -> Vec<(String, String)> {
-    let help = Command::new(program).arg("--help").output().unwrap();
+fn flags_of(program: &Path, command: &[&str]) -> Vec<(String, String)> {
+    let help = Command::new(program).args(command).arg("--help").output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     let mut flags: Vec<String> = Vec::new();
     for line in help.lines() {
@@ -62,7 +60,7 @@ fn same(one: &str, other: &str) -> bool {
 #[test]
 fn the_readme_lists_every_flag_with_its_default() {
     let table = table("README.md", "flag");
-    let mut there = flags_of(&released("function-runner"));
+    let mut there = flags_of(&released("function-runner"), &[]);
     // They share the last row, with another one.
     there.retain(|(name, _)| name != "version");
     let listed: Vec<_> = table.rows.iter().filter(|row| !row[0].contains("--help")).collect();
@@ -80,12 +78,13 @@ fn the_pages_name_no_flag_that_there_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let probe = folder.path().join("grpc-health-probe");
     symlink(released("wrapper-server"), &probe).unwrap();
-    let mut known = set(["help", "output", "image", "address", "timeout", "tag"]);
-    for program in [released("function-runner"), released("wrapper-server"), probe] {
-        known.extend(flags_of(&program).into_iter().map(|(name, _)| name));
+    let mut known = set(["help"]);
+    for program in [&released("wrapper-server"), &probe] {
+        known.extend(flags_of(program, &[]).into_iter().map(|(name, _)| name));
     }
-    // Of kubectl, podman and unshare, and those that are shown as mistakes.
-    known.extend(set(["all", "namespace", "rm", "stdin", "quiet", "restart", "command", "type", "target"]));
+    for command in [&[][..], &["eval"], &["explain"], &["functions"], &["pods"], &["validate"]] {
+        known.extend(flags_of(&released("function-runner"), command).into_iter().map(|(name, _)| name));
+    }
     for entry in fs::read_dir(checkout().join("docs")).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
@@ -107,52 +106,17 @@ fn the_page_of_the_wrapper_has_its_flags_and_those_of_the_probe() {
         .chunks(2)
         .map(|pair| (pair[0].trim_start_matches('-').to_owned(), pair[1].to_owned()))
         .collect();
-    assert_eq!(shown, flags_of(&wrapper));
+    assert_eq!(shown, flags_of(&wrapper, &[]));
 
     let folder = tempfile::tempdir().unwrap();
     let probe = folder.path().join("grpc-health-probe");
     symlink(&wrapper, &probe).unwrap();
-    let there: Vec<String> = flags_of(&probe).into_iter().map(|(name, _)| name).collect();
+    let there: Vec<String> = flags_of(&probe, &[]).into_iter().map(|(name, _)| name).collect();
     let (_, item) = page.split_once("- `grpc-health-probe`:").unwrap();
     let item = item.split("\n- ").next().unwrap();
     let listed = quoted(item).into_iter().filter_map(|span| span.strip_prefix('-'));
     let listed: Vec<&str> = listed.map(|span| span.split(' ').next().unwrap()).collect();
     assert_eq!(listed, there);
-}
-
-/// The metrics of a page, with their labels.
-fn metrics_of(page: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut metrics: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in page.lines() {
-        if let Some(kind) = line.strip_prefix("# TYPE ") {
-            metrics.insert(kind.split(' ').next().unwrap().to_owned(), BTreeSet::new());
-        } else if let Some((name, rest)) = line.split_once('{').filter(|_| !line.starts_with('#')) {
-            let plain = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
-            let Some(labels) = metrics.get_mut(plain.unwrap_or(name)) else { continue };
-            let names = rest.split("=\"").filter_map(|part| part.rsplit([',', '{', '"']).next());
-            labels.extend(
-                names
-                    .filter(|name| !name.is_empty() && *name != "le" && !name.starts_with('}'))
-                    .map(str::to_owned),
-            );
-        }
-    }
-    metrics
-}
-
-/// The metrics of a document, with their labels.
-fn metrics_in(document: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut metrics = BTreeMap::new();
-    for row in table(document, "metric").rows {
-        let labels: BTreeSet<String> = match &*row[1] {
-            "" => BTreeSet::new(),
-            labels => labels.split(", ").map(|label| label.split(' ').next().unwrap().to_owned()).collect(),
-        };
-        for name in quoted(&row[0]) {
-            assert!(metrics.insert(name.to_owned(), labels.clone()).is_none(), "{name} stands there twice");
-        }
-    }
-    metrics
 }
 
 #[tokio::test]
@@ -165,7 +129,7 @@ async fn the_metrics_that_are_listed_are_those_there_are() {
     server.client().await.evaluate("list-setters", list, CallOptions::default()).await.unwrap();
     fs::write(functions.config(), "functions: 5\n").unwrap();
     eventually("the broken configuration is counted", || server.metrics().contains("reloads_total{"));
-    assert_eq!(metrics_of(&server.metrics()), metrics_in("docs/operations.md"));
+    assert_eq!(exposed(&server.metrics()), listed(&read("docs/operations.md")));
 }
 
 #[tokio::test]
@@ -183,12 +147,12 @@ async fn the_metrics_of_pods_are_there_where_a_cluster_is() {
         .metrics()
         .start();
     eventually("requests to the cluster are counted", || server.metrics().contains("api_requests_total{"));
-    let (there, listed) = (metrics_of(&server.metrics()), metrics_in("docs/pod-runtime.md"));
-    let usual = metrics_in("docs/operations.md");
+    let (there, of_pods) = (exposed(&server.metrics()), listed(&read("docs/pod-runtime.md")));
+    let usual = listed(&read("docs/operations.md"));
     let more: Vec<_> = there.iter().filter(|(name, _)| !usual.contains_key(*name)).collect();
     assert!(!more.is_empty());
     for (name, labels) in more {
-        assert_eq!(listed.get(name), Some(labels), "{name}");
+        assert_eq!(of_pods.get(name), Some(labels), "{name}");
     }
 }
 
@@ -256,6 +220,30 @@ fn the_objects_that_are_shown_are_good() {
         }
     }
     assert!(shown > 3, "{shown}");
+}
+
+/// All Rust sources below a folder, strings over several lines put together.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| if path.is_dir() { sources(&path) } else { fs::read_to_string(path).unwrap() })
+        .flat_map(|text| text.split("\\\n").map(str::trim_start).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn the_words_of_registries_errors_are_those_of_the_program() {
+    let sources: String = ["registry", "function-runner"]
+        .map(|name| sources(&checkout().join(format!("crates/{name}/src"))))
+        .concat();
+    for row in table("docs/registries.md", "message says").rows {
+        // Between what varies. Of "has no …" the object is a text of its own.
+        for words in row[0].split(['…', ',']).map(str::trim).filter(|words| !words.is_empty()) {
+            let parts = words.split("has no ").filter(|part| !part.is_empty());
+            let missing: Vec<_> = parts.filter(|part| !sources.contains(part)).collect();
+            assert!(missing.is_empty(), "no error says {missing:?}");
+        }
+    }
 }
 
 #[test]

@@ -338,8 +338,9 @@ pub static SERVER: Command = Command {
 pub static EVAL: Command = Command {
     name: "function-runner eval",
     usage: "--image REFERENCE [flags] < resources.yaml",
-    summary: "Runs one function over the ResourceList on standard input. The result goes to standard output, \
-              the function's log to standard error; exits with 1 when the function fails.",
+    summary: "Runs one function over the ResourceList on standard input. The changed one goes to standard \
+              output, the function's log to standard error. When the function fails, its ResourceList is printed \
+              all the same, and the exit code is 1.",
     groups: &[
         Group { heading: "What to run", flags: &[IMAGE.spec(), ADDRESS.spec(), TIMEOUT.spec()] },
         Group {

@@ -275,3 +275,32 @@ fn numbers_of_json_stay_too() {
     let eval = ["eval", "--builtin-functions=all", "--image=set-annotations"];
     assert_output("set-annotations", &run(&released("function-runner"), &eval, &input), &expected);
 }
+
+#[test]
+fn what_a_failed_function_wrote_is_printed_by_eval_as_by_its_executable() {
+    let runner = released("function-runner");
+    let folder = tempfile::tempdir().unwrap();
+    // One that runs here, and one that runs in a process of its own.
+    for (function, config, message) in [
+        ("set-namespace", "{apiVersion: v1, kind: ConfigMap, data: {}}", "should not be empty"),
+        (
+            "starlark",
+            "{apiVersion: fn.kpt.dev/v1alpha1, kind: StarlarkRun, source: 'fail(\"no\")'}",
+            "fail: no",
+        ),
+    ] {
+        let case = Case { function: "", config, edit: ("", ""), after: "" };
+        let link = folder.path().join(function);
+        std::os::unix::fs::symlink(&runner, &link).unwrap();
+        let alone = run(&link, &[], &case.input());
+        let eval = run(&runner, &["eval", "--builtin-functions=all", "--image", function], &case.input());
+        assert_eq!((alone.status.code(), eval.status.code()), (Some(1), Some(1)), "{eval:?}");
+        let (alone, told) = (String::from_utf8(alone.stdout).unwrap(), String::from_utf8_lossy(&eval.stderr));
+        assert!(alone.starts_with(&case.input()) && alone.contains(message), "{alone}");
+        assert_eq!(String::from_utf8_lossy(&eval.stdout), alone);
+        assert!(
+            told.starts_with("Internal: failed to evaluate function ") && told.contains(message),
+            "{told}"
+        );
+    }
+}

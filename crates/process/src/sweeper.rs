@@ -116,12 +116,12 @@ impl Sweeper {
                 () = sleep(retry.unwrap_or_default()), if retry.is_some() => longer = true,
                 () = sleep(SPARE_LIFE), if has_spare => {}
             }
-            let pause = if retry.is_none() { GATHER } else { PURSUIT };
-            tokio::select! {
-                () = sleep(pause), if !hurried => {}
-                // Whoever waits for a sweep has no more calls to end.
-                () = self.calls.hurry.notified(), if !hurried => {}
-                else => {}
+            if !hurried {
+                tokio::select! {
+                    () = sleep(if retry.is_none() { GATHER } else { PURSUIT }) => {}
+                    // Whoever waits for a sweep has no more calls to end.
+                    () = self.calls.hurry.notified() => {}
+                }
             }
             let again = self.sweep();
             retry = match retry {
