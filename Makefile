@@ -1,6 +1,6 @@
 # Everything a newcomer or CI needs; each target does its own set-up.
 .DEFAULT_GOAL := help
-.PHONY: help run build generate images test check campaign fuzz bench fmt deny setup clean cluster-up cluster-down cluster-shell
+.PHONY: help run build generate images test lint check campaign fuzz bench fmt deny setup clean cluster-up cluster-down cluster-shell
 
 # rustup installs itself here; a fresh shell may not have it in its path yet.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -34,9 +34,11 @@ cluster-down: ## Stop it and remove every trace
 cluster-shell: ## A shell inside it: kubectl and cluster names work
 	@cluster-tests/cluster/cluster shell
 
-check: setup ## The fast loop: format, clippy, unit tests
+lint: setup ## Format and clippy, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+check: lint ## The fast loop: format, clippy, unit tests
 	cargo test --locked --workspace --lib --bins
 
 campaign: setup ## End the service 252 times under 200 clients that retry nothing; takes half an hour

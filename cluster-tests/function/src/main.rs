@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Map, Value, json};
+use krm::{Budget, Document, EditError, Value};
 
 /// Where the name of the host is written.
 const HOST: &str = "test/host";
@@ -54,15 +54,13 @@ fn evaluate() -> io::Result<ExitCode> {
     let mut input = Vec::new();
     io::stdin().read_to_end(&mut input)?;
     let text = std::str::from_utf8(&input).map_err(io::Error::other)?;
-    let list: Value = serde_saphyr::from_str(text).map_err(io::Error::other)?;
-    let orders = list.pointer("/functionConfig/data").and_then(Value::as_object).cloned();
-    match orders {
-        Some(orders) => obey(&Orders(orders), list, &input),
-        None => io::stdout().write_all(&input).map(|()| ExitCode::SUCCESS),
-    }
+    let mut list = Document::parse_within(text, &Budget::unlimited()).map_err(io::Error::other)?;
+    let data = list.at(list.root(), &["functionConfig", "data"]);
+    let orders = Orders(data.map_or_else(Value::mapping, |data| list.value(data)));
+    obey(&orders, &mut list)
 }
 
-fn obey(orders: &Orders, mut list: Value, input: &[u8]) -> io::Result<ExitCode> {
+fn obey(orders: &Orders, list: &mut Document<'_>) -> io::Result<ExitCode> {
     if let Some(address) = orders.text("knock") {
         // Whoever listens counts the connections, and so the runs.
         io::copy(&mut TcpStream::connect(address)?, &mut io::sink())?;
@@ -78,33 +76,30 @@ fn obey(orders: &Orders, mut list: Value, input: &[u8]) -> io::Result<ExitCode> 
     }
     if orders.is_on("host") {
         let host = fs::read_to_string("/proc/sys/kernel/hostname")?;
-        tell_host(&mut list, host.trim());
+        tell_host(list, host.trim()).map_err(io::Error::other)?;
     }
     let size = orders.number("grow")?;
     if size > 0 {
-        grow(&mut list, size);
+        grow(list, size).map_err(io::Error::other)?;
     }
     let code = orders.number("exit")?;
     if code > 0 {
         let message = orders.text("message").unwrap_or("told to fail");
-        list["results"] = json!([{"severity": "error", "message": message}]);
+        let result = Value::strings([("severity", "error"), ("message", message)]);
+        list.set_field(list.root(), "results", Value::Sequence(vec![result])).map_err(io::Error::other)?;
     }
-    if size > 0 || code > 0 || orders.is_on("host") {
-        let output = serde_saphyr::to_string(&list).map_err(io::Error::other)?;
-        io::stdout().write_all(output.as_bytes())?;
-    } else {
-        io::stdout().write_all(input)?;
-    }
+    // What nothing was done to is written as it was read.
+    io::stdout().write_all(list.to_text().map_err(io::Error::other)?.as_bytes())?;
     drop(filled);
     Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The `data` of the configuration.
-struct Orders(Map<String, Value>);
+struct Orders(Value);
 
 impl Orders {
     fn text(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.as_str()
+        self.0.get(key)?.text()
     }
 
     /// A number, written as text because the values of a ConfigMap are; 0 where there is none.
@@ -119,21 +114,22 @@ impl Orders {
 }
 
 /// Writes who answers into every resource.
-fn tell_host(list: &mut Value, host: &str) {
-    let items = list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten();
-    for item in items.filter_map(Value::as_object_mut) {
-        item.entry("metadata").or_insert_with(|| json!({}))["annotations"] = json!({ HOST: host });
+fn tell_host(list: &mut Document<'_>, host: &str) -> Result<(), EditError> {
+    let items = list.get(list.root(), "items");
+    for item in items.map(|items| list.entries(items).collect::<Vec<_>>()).into_iter().flatten() {
+        let annotations = list.ensure_path(item, &["metadata", "annotations"])?;
+        list.set_field(annotations, HOST, host)?;
     }
+    Ok(())
 }
 
 /// Adds a resource of about this size.
-fn grow(list: &mut Value, size: usize) {
-    let grown = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "grown"}, "data": {"text": "x".repeat(size)},
-    });
-    if let Some(items) = list.get_mut("items").and_then(Value::as_array_mut) {
-        items.push(grown);
-    }
+fn grow(list: &mut Document<'_>, size: usize) -> Result<(), EditError> {
+    let Some(items) = list.get(list.root(), "items") else { return Ok(()) };
+    let grown = list.push(items, Value::strings([("apiVersion", "v1"), ("kind", "ConfigMap")]))?;
+    list.set_field(grown, "metadata", Value::strings([("name", "grown")]))?;
+    list.set_field(grown, "data", Value::strings([("text", "x".repeat(size))]))?;
+    Ok(())
 }
 
 /// Passes connections on, none before `hold` is over.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use crate::flag::Spec;
 use crate::flags::Flags;
-use crate::mistake::{Mistake, SHOWN_MISTAKES, shown};
+use crate::mistake::{Mistake, SHOWN_MISTAKES, quoted, shown};
 use crate::nearest::nearest;
 
 /// A command and its flags. Made to be a `static`.
@@ -64,24 +64,43 @@ impl Command {
         debug_assert!(self.defects().is_empty(), "{}: {:?}", self.name, self.defects());
         let mut flags = Flags::defaults(self);
         let mut rest: VecDeque<OsString> = arguments.into_iter().collect();
+        let stop = self.read(&mut flags, &mut rest);
+        if stop == Stop::Help {
+            return Outcome::Help;
+        }
+        flags.set_arguments(rest.into(), stop == Stop::Positional);
+        Outcome::Flags(flags)
+    }
+
+    /// Reads flags up to what is none.
+    fn read(&self, flags: &mut Flags, rest: &mut VecDeque<OsString>) -> Stop {
         while let Some(argument) = rest.pop_front() {
             match Argument::of(&argument) {
                 Argument::Positional => {
                     rest.push_front(argument);
-                    break;
+                    return Stop::Positional;
                 }
-                Argument::End => break,
+                Argument::End => return Stop::End,
                 Argument::Malformed => flags.add(Mistake::Malformed { argument: shown(&argument) }),
                 Argument::Flag { spelling, name, value } => match self.find(name) {
-                    Some(spec) if spec.is_boolean() => switch(&mut flags, spec, spelling, value, &mut rest),
-                    Some(spec) => self.valued(&mut flags, spec, spelling, value, &mut rest),
-                    None if is_help(name) => return Outcome::Help,
-                    None => self.unknown(&mut flags, spelling, name, value.is_some(), &mut rest),
+                    Some(spec) if spec.is_boolean() => switch(flags, spec, spelling, value, rest),
+                    Some(spec) => self.valued(flags, spec, spelling, value, rest),
+                    None if is_help(name) => return Stop::Help,
+                    None => self.unknown(flags, spelling, name, value.is_some(), rest),
                 },
             }
         }
-        flags.set_arguments(rest.into());
-        Outcome::Flags(flags)
+        Stop::End
+    }
+
+    /// Makes arguments a mistake, and reads the flags between them for the sake of theirs.
+    pub(crate) fn refuse(&self, flags: &mut Flags, mut rest: VecDeque<OsString>) {
+        while let Some(argument) = rest.pop_front() {
+            flags.add(Mistake::UnexpectedArgument { argument: quoted(&argument) });
+            if self.read(flags, &mut rest) != Stop::Positional {
+                return;
+            }
+        }
     }
 
     fn find(&self, name: &OsStr) -> Option<&'static Spec> {
@@ -166,6 +185,17 @@ fn switch(
 
 fn is_help(name: &OsStr) -> bool {
     name == "h" || name == "help"
+}
+
+/// Where reading flags came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Before an argument that is no flag.
+    Positional,
+    /// After `--`, or after everything.
+    End,
+    /// At a flag that asks for help.
+    Help,
 }
 
 /// One argument in the eyes of Go's flag package.

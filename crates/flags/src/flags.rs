@@ -12,9 +12,11 @@ use crate::value::Value;
 /// always be built and checked further; [`finish`](Self::finish) hands them over only if all is well.
 #[derive(Debug)]
 pub struct Flags {
-    command: &'static str,
+    command: Command,
     slots: Vec<Slot>,
     arguments: Vec<OsString>,
+    /// Whether flags may be among them, as no `--` comes before.
+    mixed: bool,
     mistakes: Vec<Mistake>,
 }
 
@@ -35,7 +37,7 @@ impl Flags {
             slot.read.set(true);
             T::from_value(&slot.value)
         });
-        debug_assert!(stored.is_some(), "--{} is not in the table of {}", flag.name(), self.command);
+        debug_assert!(stored.is_some(), "--{} is not in the table of {}", flag.name(), self.command.name);
         stored.or_else(|| T::from_value(&flag.spec().kind.default_value())).unwrap_or_default()
     }
 
@@ -74,11 +76,13 @@ impl Flags {
         self.mistakes.push(mistake);
     }
 
-    /// Makes arguments after the flags a mistake, for commands that take none.
+    /// Makes arguments after the flags a mistake, for commands that take none. What is wrong with flags that come
+    /// behind them is told as well.
     pub fn refuse_arguments(&mut self) {
-        if let Some(first) = self.arguments.first() {
-            self.mistakes.push(Mistake::UnexpectedArgument { argument: quoted(first) });
-        }
+        let refused = if self.mixed { self.arguments.len() } else { 1 };
+        let refused = self.arguments.iter().take(refused).cloned().collect();
+        let command = self.command;
+        command.refuse(self, refused);
     }
 
     /// Hands the settings built from these flags over, or all mistakes if there is one.
@@ -87,10 +91,10 @@ impl Flags {
     /// whoever gives it should not be left to wonder.
     pub fn finish<S>(self, settings: S) -> Result<S, Mistakes> {
         if !self.mistakes.is_empty() {
-            return Err(Mistakes { command: self.command, list: self.mistakes });
+            return Err(Mistakes { command: self.command.name, list: self.mistakes });
         }
         for slot in &self.slots {
-            debug_assert!(slot.read.get(), "nobody reads --{} of {}", slot.spec.name, self.command);
+            debug_assert!(slot.read.get(), "nobody reads --{} of {}", slot.spec.name, self.command.name);
         }
         Ok(settings)
     }
@@ -104,9 +108,10 @@ impl Flags {
             read: Cell::new(false),
         };
         Self {
-            command: command.name,
+            command: *command,
             slots: command.specs().map(slot).collect(),
             arguments: Vec::new(),
+            mixed: false,
             mistakes: Vec::new(),
         }
     }
@@ -115,8 +120,9 @@ impl Flags {
         self.mistakes.len()
     }
 
-    pub(crate) fn set_arguments(&mut self, arguments: Vec<OsString>) {
+    pub(crate) fn set_arguments(&mut self, arguments: Vec<OsString>, mixed: bool) {
         self.arguments = arguments;
+        self.mixed = mixed;
     }
 
     /// Takes a value from the command line.

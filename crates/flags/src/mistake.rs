@@ -52,7 +52,7 @@ pub enum Mistake {
         word: String,
     },
     /// An argument where none is taken.
-    #[error("{argument}: unexpected argument; only flags are taken here, and none after it are read")]
+    #[error("{argument}: unexpected argument; only flags are taken here")]
     UnexpectedArgument {
         /// The argument, in quotes.
         argument: String,

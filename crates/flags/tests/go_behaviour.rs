@@ -388,10 +388,39 @@ fn the_caller_adds_to_the_same_list() {
             r#"--port "x": must be a whole number from 1 to 65535"#,
             r#"-functions "/nowhere": no such folder; create it or name another"#,
             r#"--pod-namespace "porch-fn-system" (the default): does not exist"#,
-            r#""left": unexpected argument; only flags are taken here, and none after it are read"#,
+            r#""left": unexpected argument; only flags are taken here"#,
+            r#""over": unexpected argument; only flags are taken here"#,
             "WRAPPER_SERVER_IMAGE is not set",
         ]
     );
+}
+
+#[test]
+fn flags_behind_refused_arguments_are_read_for_their_mistakes() {
+    let refused = |arguments: &[&str]| -> Vec<String> {
+        let mut flags = read(arguments);
+        flags.refuse_arguments();
+        let mistakes = flags.finish(()).unwrap_err();
+        mistakes
+            .list()
+            .iter()
+            .map(|mistake| mistake.to_string().replace("; only flags are taken here", ""))
+            .collect()
+    };
+    let wrong = r#"--port "x": must be a whole number from 1 to 65535"#;
+    assert_eq!(
+        refused(&["left", "--port=x", "over"]),
+        [r#""left": unexpected argument"#, wrong, r#""over": unexpected argument"#]
+    );
+    assert_eq!(refused(&["left", "--port", "x"]), [r#""left": unexpected argument"#, wrong]);
+    assert_eq!(
+        refused(&["left", "--portt=1"]),
+        [r#""left": unexpected argument"#, "--portt: unknown flag; did you mean --port?"]
+    );
+    // What follows dashes is no flag, whatever it looks like; nor is there more to say where help is wanted.
+    assert_eq!(refused(&["--", "--port=x", "--port=y"]), [r#""--port=x": unexpected argument"#]);
+    assert_eq!(refused(&["left", "--", "--port=x"]), [r#""left": unexpected argument"#]);
+    assert_eq!(refused(&["left", "--help", "--port=x"]), [r#""left": unexpected argument"#]);
 }
 
 #[test]

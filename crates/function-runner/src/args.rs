@@ -290,14 +290,11 @@ const CHOOSING_GROUP: Group = Group {
 };
 const EXEC_GROUP: Group = Group {
     heading: "Functions as executables (runtime exec)",
-    flags: &[
-        FUNCTIONS.spec(),
-        CONFIG.spec(),
-        FUNCTION_TIMEOUT.spec(),
-        MAX_CONCURRENT_EXECUTIONS.spec(),
-        MAX_QUEUED_EXECUTIONS.spec(),
-        EXEC_ENV.spec(),
-    ],
+    flags: &[FUNCTIONS.spec(), CONFIG.spec(), EXEC_ENV.spec()],
+};
+const LIMITS_GROUP: Group = Group {
+    heading: "Limits of functions",
+    flags: &[FUNCTION_TIMEOUT.spec(), MAX_CONCURRENT_EXECUTIONS.spec(), MAX_QUEUED_EXECUTIONS.spec()],
 };
 
 const POD_GROUP: Group = Group {
@@ -345,6 +342,7 @@ pub static SERVER: Command = Command {
         LOGGING_GROUP,
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         POD_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
@@ -356,8 +354,9 @@ pub static SERVER: Command = Command {
 pub static EVAL: Command = Command {
     name: "function-runner eval",
     usage: "--image REFERENCE [flags] < resources.yaml",
-    summary: "Runs one function over the ResourceList on standard input. The result goes to standard output, \
-              the function's log to standard error; exits with 1 when the function fails.",
+    summary: "Runs one function over the ResourceList on standard input. The changed one goes to standard \
+              output, the function's log to standard error. When the function fails, its ResourceList is printed \
+              all the same, and the exit code is 1.",
     groups: &[
         Group { heading: "What to run", flags: &[IMAGE.spec(), ADDRESS.spec(), TIMEOUT.spec()] },
         Group {
@@ -373,6 +372,7 @@ pub static EVAL: Command = Command {
             ],
         },
         EXEC_GROUP,
+        LIMITS_GROUP,
     ],
 };
 
@@ -385,6 +385,7 @@ pub static FUNCTIONS_COMMAND: Command = Command {
         Group { heading: "How it is listed", flags: &[OUTPUT.spec()] },
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
         POD_GROUP,
@@ -429,6 +430,7 @@ pub static EXPLAIN: Command = Command {
         Group { heading: "What to explain", flags: &[TAG.spec(), OUTPUT.spec(), TIMEOUT.spec()] },
         CHOOSING_GROUP,
         EXEC_GROUP,
+        LIMITS_GROUP,
         REGISTRIES_GROUP,
         PRIVATE_REGISTRIES_GROUP,
         POD_GROUP,

@@ -343,9 +343,9 @@ fn all_mistakes_are_told_together_each_with_flag_value_and_what_is_accepted() {
         "--registry-mirrors=docker.io:m.example",
         "--allowed-images=ghcr.io/org,ghcr.io/org/set-",
         "--pod-address=node",
+        "stray",
         "--max-pods=-1",
         "--portt=1",
-        "stray",
     ]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(output.stdout.is_empty());

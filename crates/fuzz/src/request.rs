@@ -55,7 +55,9 @@ impl FunctionEvaluator for Failing {
             return Ok(Response::new(EvaluateFunctionResponse { resource_list, log: tag.into() }));
         }
         let stderr = String::from_utf8_lossy(&resource_list).into_owned();
-        Err(Failure::FunctionFailed { image, exit: "exit status 1".into(), results: tag, stderr }.into())
+        let exit = "exit status 1".into();
+        Err(Failure::FunctionFailed { image, exit, results: tag, stderr, output: Box::new(resource_list) }
+            .into())
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Calls {
     sweeps_asked: AtomicU64,
     /// There is something for the sweeper to do.
     pub(crate) work: Notify,
+    /// Somebody waits until it is done.
+    pub(crate) hurry: Notify,
     /// What calls have to share.
     pub(crate) memory: Memory,
 }
@@ -50,6 +52,7 @@ impl Calls {
             spare: Mutex::default(),
             sweeps_asked: AtomicU64::new(0),
             work: Notify::new(),
+            hurry: Notify::new(),
             memory: Memory::own(),
         }
     }
@@ -141,7 +144,7 @@ impl Calls {
     /// Asks for a sweep; one that answers to the returned number, or a later one, began after this.
     pub(crate) fn ask_sweep(&self) -> u64 {
         let asked = self.sweeps_asked.fetch_add(1, Ordering::SeqCst) + 1;
-        self.work.notify_one();
+        self.hurry.notify_one();
         asked
     }
 

@@ -106,16 +106,23 @@ impl Sweeper {
     pub(crate) async fn work(mut self, mut children: Signal) {
         let mut retry = None;
         loop {
-            let mut longer = false;
+            let (mut longer, mut hurried) = (false, false);
             let has_spare = !self.calls.spare_folders().is_empty();
             tokio::select! {
                 () = self.calls.work.notified() => {}
+                () = self.calls.hurry.notified() => hurried = true,
                 _ = children.recv() => {}
                 Some(done) = self.removals.join_next() => self.removed(done),
                 () = sleep(retry.unwrap_or_default()), if retry.is_some() => longer = true,
                 () = sleep(SPARE_LIFE), if has_spare => {}
             }
-            sleep(if retry.is_none() { GATHER } else { PURSUIT }).await;
+            if !hurried {
+                tokio::select! {
+                    () = sleep(if retry.is_none() { GATHER } else { PURSUIT }) => {}
+                    // Whoever waits for a sweep has no more calls to end.
+                    () = self.calls.hurry.notified() => {}
+                }
+            }
             let again = self.sweep();
             retry = match retry {
                 _ if !again => None,

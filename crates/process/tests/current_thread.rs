@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::{LIMITS, gone, milliseconds, program, shell, unique, within};
 use process::{RunError, Supervisor};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 #[test]
 fn one_thread_is_enough() {
@@ -16,6 +16,12 @@ fn one_thread_is_enough() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let supervisor = Supervisor::start().unwrap();
+            // Whoever has started nothing waits for nothing. The clock moves only where somebody sleeps.
+            tokio::time::pause();
+            let begun = Instant::now();
+            supervisor.idle().await;
+            assert_eq!(begun.elapsed(), Duration::ZERO);
+            tokio::time::resume();
             let input = Bytes::from(vec![b'x'; 3 << 20]);
             let finished = supervisor.run(&program("/bin/cat", &[]), input.clone(), &LIMITS).await.unwrap();
             assert_eq!(finished.output, input);

@@ -13,12 +13,14 @@ mod functions;
 mod leftovers;
 mod processes;
 pub mod registry;
+mod released;
 mod server;
 
 pub use callers::{Callers, Question, Seen, in_own_thread, is_refused};
 pub use functions::{Functions, resource_list};
 pub use leftovers::{lines_of, wait_until_gone};
 pub use processes::{children_of, processes_with};
+pub use released::{checkout, released};
 pub use rustix::process::Signal;
 pub use server::{Server, ServerBuilder};
 

@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use bytes::Bytes;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -41,6 +42,8 @@ pub enum Failure {
         results: String,
         /// The end of what the function wrote on stderr.
         stderr: String,
+        /// The ResourceList, byte for byte; no part of the status.
+        output: Box<Bytes>,
     },
     /// The function's output is not one ResourceList.
     OutputMalformed {

@@ -80,6 +80,7 @@ pub fn judge(image: &str, finished: Finished) -> Result<Answer, Failure> {
             exit: finished.exit.to_string(),
             results: summary.render_results(),
             stderr: text(&finished.log),
+            output: Box::new(finished.output),
         });
     }
     let mut notes = Vec::new();

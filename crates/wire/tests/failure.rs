@@ -37,6 +37,7 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
                 exit: "exit status 1".into(),
                 results: "[error]: wrong".into(),
                 stderr: "boom".into(),
+                output: Box::default(),
             },
             Code::Internal,
             "FUNCTION_FAILED",
@@ -48,6 +49,7 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
                 exit: "exit status 1".into(),
                 results: String::new(),
                 stderr: "\n".into(),
+                output: Box::default(),
             },
             Code::Internal,
             "FUNCTION_FAILED",
@@ -151,6 +153,12 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
             "POD_FAILED",
             "unable to evaluate example.com/f:v1 with pod evaluator: the wrapper's words",
         ),
+        (
+            Failure::Unusable { cause: r#"cannot read image "example.com/g": it is broken"#.into() },
+            Code::FailedPrecondition,
+            "NEEDS_FIXING",
+            r#"cannot read image "example.com/g": it is broken"#,
+        ),
         (unavailable(), Code::Unavailable, "UNAVAILABLE", "the cluster does not answer"),
         (Failure::Internal { cause: "a fault".into() }, Code::Internal, "INTERNAL", "a fault"),
     ]
@@ -201,6 +209,7 @@ fn no_failure_outgrows_its_header() {
             exit: "exit status 1".into(),
             results: text(),
             stderr: text(),
+            output: Box::new(long.clone().into()),
         },
         Failure::OutputMalformed { image: text(), exit: "x".into(), cause: text(), stderr: text() },
         Failure::NotStarted { image: text(), cause: text() },
@@ -269,6 +278,7 @@ fn the_outline_leaves_the_words_of_the_function_out() {
         exit: "exit status 1".into(),
         results: words(),
         stderr: words(),
+        output: Box::new(words().into()),
     };
     let status = Box::new(Status::from(failed.clone()));
     for (failure, expected) in [
@@ -322,4 +332,37 @@ fn what_a_pod_tells_of_its_failure_is_passed_on() {
     let foreign = Status::internal("exit status 1");
     let status = Status::from(Failure::Pod { image: image(), status: Box::new(foreign) });
     assert_eq!(status.get_details_error_info().unwrap().reason, "POD_FAILED");
+}
+
+#[test]
+fn the_document_has_the_code_and_the_words_of_every_failure() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+    let document = std::fs::read_to_string(file).unwrap();
+    let tables = documents::tables(&document);
+    let rows = &tables.iter().find(|table| table.head.contains(&"reason".to_owned())).unwrap().rows;
+    let reasons = |row: &[String]| -> Vec<String> {
+        let words = row[2].split([' ', ';']);
+        words.filter(|word| word.len() > 3 && word.to_uppercase() == **word).map(str::to_owned).collect()
+    };
+    // The first words in quotes, in which names stand for what varies.
+    let says = |row: &[String], message: &str| {
+        let Some(pattern) = row[3].starts_with('`').then(|| documents::quoted(&row[3])[0]) else {
+            return true;
+        };
+        let names = ["IMAGE", "RESULTS", "STDERR", "CAUSE"];
+        let pattern = names.iter().fold(pattern.to_owned(), |pattern, name| pattern.replace(name, "…"));
+        // More may follow, such as what a function had written.
+        documents::agree(&[format!("{pattern}…")], &[message.to_owned()])
+    };
+    for (failure, code, reason, message) in all() {
+        let told: Vec<_> = rows.iter().filter(|row| reasons(row).iter().any(|told| told == reason)).collect();
+        let fits = |row: &&&Vec<String>| {
+            (row[1] == format!("{code:?}") || row[1].starts_with("that of ")) && says(row, message)
+        };
+        assert!(told.iter().any(|row| fits(&row)), "{failure:?} is not as docs/errors.md says: {told:#?}");
+    }
+    let there: Vec<_> = all().into_iter().map(|(_, _, reason, _)| reason.to_owned()).collect();
+    for row in rows {
+        assert!(reasons(row).iter().all(|reason| there.contains(reason)), "{row:?}");
+    }
 }

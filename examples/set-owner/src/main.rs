@@ -5,60 +5,73 @@
 //! and writes it to standard output. What it wants to tell goes under
 //! `results`; what it did goes to standard error; a code other than 0 says
 //! that it failed.
+//!
+//! `krm::Document` keeps the text: numbers, comments and layout stay as they
+//! are written, and only what is set here changes.
 
 use std::{
+    error::Error,
     io::{self, Read, Write},
     process::ExitCode,
 };
 
-use serde_json::{Map, Value, json};
+use krm::{Document, EditError, Value};
 
 const ANNOTATION: &str = "example.com/owner";
 
-fn main() -> io::Result<ExitCode> {
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "set-owner: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut input = String::new();
     io::stdin().read_to_string(&mut input)?;
-    let mut list: Value = serde_saphyr::from_str(&input).map_err(io::Error::other)?;
+    let mut list = Document::parse(&input)?;
     let code = match owner(&list) {
         Some(owner) => {
-            let changed = set_owner(&mut list, &owner);
+            let changed = set_owner(&mut list, &owner)?;
             writeln!(io::stderr(), "set the owner of {changed} resources to {owner}")?;
             ExitCode::SUCCESS
         }
         None => {
-            list["results"] = json!([{
-                "severity": "error",
-                "message": "functionConfig has no data.owner; name who owns these resources",
-                "field": { "path": "data.owner" },
-            }]);
+            report_missing_owner(&mut list)?;
             ExitCode::FAILURE
         }
     };
-    let output = serde_saphyr::to_string(&list).map_err(io::Error::other)?;
-    io::stdout().write_all(output.as_bytes())?;
+    io::stdout().write_all(list.to_text()?.as_bytes())?;
     Ok(code)
 }
 
-fn owner(list: &Value) -> Option<String> {
-    let owner = list.pointer("/functionConfig/data/owner")?.as_str()?;
-    (!owner.is_empty()).then(|| owner.to_owned())
+fn owner(list: &Document<'_>) -> Option<String> {
+    let owner = list.string_at(list.root(), &["functionConfig", "data", "owner"])?;
+    (!owner.is_empty()).then(|| owner.into_owned())
 }
 
 /// Sets the annotation where it is missing or different; says how often.
-fn set_owner(list: &mut Value, owner: &str) -> usize {
-    let items = list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten();
-    items
-        .filter_map(|item| {
-            annotations(item)?
-                .insert(ANNOTATION.to_owned(), owner.into())
-                .ne(&Some(owner.into()))
-                .then_some(())
-        })
-        .count()
+fn set_owner(list: &mut Document<'_>, owner: &str) -> Result<usize, EditError> {
+    let Some(items) = list.get(list.root(), "items") else { return Ok(0) };
+    let mut changed = 0;
+    for item in list.entries(items).collect::<Vec<_>>() {
+        if list.string_at(item, &["metadata", "annotations", ANNOTATION]).as_deref() != Some(owner) {
+            let annotations = list.ensure_path(item, &["metadata", "annotations"])?;
+            list.set_field(annotations, ANNOTATION, owner)?;
+            changed += 1;
+        }
+    }
+    Ok(changed)
 }
 
-/// The annotations of a resource, made where there are none.
-fn annotations(item: &mut Value) -> Option<&mut Map<String, Value>> {
-    let metadata = item.as_object_mut()?.entry("metadata").or_insert_with(|| json!({})).as_object_mut()?;
-    metadata.entry("annotations").or_insert_with(|| json!({})).as_object_mut()
+/// Adds a result, which the people who use the function see.
+fn report_missing_owner(list: &mut Document<'_>) -> Result<(), EditError> {
+    let message = "functionConfig has no data.owner; name who owns these resources";
+    let results = match list.get(list.root(), "results") {
+        Some(results) => results,
+        None => list.set_field(list.root(), "results", Value::Sequence(Vec::new()))?,
+    };
+    let result = list.push(results, Value::strings([("severity", "error"), ("message", message)]))?;
+    list.set_field(result, "field", Value::strings([("path", "data.owner")]))?;
+    Ok(())
 }

@@ -81,6 +81,12 @@ fn the_metrics_tell_of_pods_their_starts_and_their_ends() {
         // One that somebody else deletes is none that we removed.
         let second = lab.pod_of_call(&image, &[]).await;
         becomes(&lab, STARTS, &[FUNCTION, "stage=\"connect\""], Some(2.0)).await;
+        // By now there is all that the document lists.
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pod-runtime.md");
+        let listed = documents::metrics::listed(&std::fs::read_to_string(document).unwrap());
+        let mut there = documents::metrics::exposed(&lab.runner.metrics());
+        there.retain(|name, _| listed.contains_key(name));
+        assert_eq!(there, listed);
         let at_once = DeleteParams::default().grace_period(0);
         space.api::<Pod>().delete(&second, &at_once).await.unwrap();
         lab.witness.until("gone", PATIENCE, |seen| seen.there.is_empty()).await;

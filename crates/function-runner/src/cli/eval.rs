@@ -13,7 +13,7 @@ use flags::{Flags, Mistakes};
 use tokio::time::Instant;
 use tonic::Status;
 use wire::{
-    Answer, TraceContext,
+    Answer, Failure, TraceContext,
     client::{self, CallOptions, Client},
 };
 
@@ -124,22 +124,19 @@ impl Evaluation {
         match answered {
             Ok(Answer { resource_list, log, .. }) => {
                 let _ = std::io::stderr().write_all(&log);
-                let mut output = std::io::stdout().lock();
-                output
-                    .write_all(&resource_list)
-                    .and_then(|()| output.flush())
-                    .context("cannot write the result")?;
+                write(&resource_list)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(status) => {
+            Err(Refusal { status, output }) => {
                 complain(&format!("{:?}: {}", status.code(), status.message()));
+                write(&output)?;
                 Ok(ExitCode::FAILURE)
             }
         }
     }
 
     /// Asks a running service.
-    async fn ask(self, input: Bytes) -> anyhow::Result<Result<Answer, Status>> {
+    async fn ask(self, input: Bytes) -> anyhow::Result<Result<Answer, Refusal>> {
         let endpoint = client::endpoint(&self.address)
             .with_context(|| format!("--address {:?} is not HOST:PORT", self.address))?
             .connect_timeout(self.timeout.unwrap_or(Duration::from_secs(20)));
@@ -153,15 +150,17 @@ impl Evaluation {
         let options = CallOptions { timeout: self.timeout, trace };
         let answered =
             Client::new(channel, self.limit + wire::ENVELOPE).evaluate(&self.image, input, options).await;
-        Ok(answered.map(|response| Answer {
-            resource_list: response.resource_list,
-            log: response.log,
-            notes: Vec::new(),
-        }))
+        Ok(answered
+            .map(|response| Answer {
+                resource_list: response.resource_list,
+                log: response.log,
+                notes: Vec::new(),
+            })
+            .map_err(|status| Refusal { status, output: Bytes::new() }))
     }
 
     /// Evaluates in this process, with the evaluators of the service.
-    async fn evaluate_here(self, input: Bytes) -> anyhow::Result<Result<Answer, Status>> {
+    async fn evaluate_here(self, input: Bytes) -> anyhow::Result<Result<Answer, Refusal>> {
         let asked = match self.policy.admit(&self.image, "") {
             Ok(asked) => asked,
             Err(failure) => return Ok(Err(failure.into())),
@@ -176,6 +175,30 @@ impl Evaluation {
         let result = chain.evaluate(&call).await;
         // Whatever the function left behind must not outlive us.
         serve::await_last_processes(processes.as_ref()).await;
-        Ok(result.map_err(Status::from))
+        Ok(result.map_err(Refusal::from))
     }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+struct Refusal {
+    status: Status,
+    /// What a function wrote that then failed: its results are in it, for programs such as kpt to show. A service
+    /// answers with the status alone.
+    output: Bytes,
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        let output = match &failure {
+            Failure::FunctionFailed { output, .. } => Bytes::clone(output),
+            _ => Bytes::new(),
+        };
+        Self { status: failure.into(), output }
+    }
+}
+
+fn write(resource_list: &[u8]) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(resource_list).and_then(|()| output.flush()).context("cannot write the result")
 }

@@ -58,6 +58,7 @@ impl FunctionEvaluator for Echo {
                     exit: "exit status 1".into(),
                     results: words(),
                     stderr: words(),
+                    output: Box::new(request.resource_list),
                 };
                 Err(failure.into_status(arrival.room))
             }
