@@ -36,6 +36,7 @@ use self::transport::Transport;
 use crate::credentials::Keychain;
 use crate::error::{RegistryError, RegistryErrorKind, Trouble};
 use crate::metadata::{Metadata, Platform};
+use crate::names::Resolver;
 use crate::trust::AuthorityFolder;
 use crate::{AllowedImages, Reference};
 
@@ -66,6 +67,8 @@ pub struct Options {
     pub platform: Platform,
     /// The proxies between us and registries.
     pub proxies: Proxies,
+    /// What finds the addresses of names.
+    pub resolver: Resolver,
 }
 
 impl Default for Options {
@@ -79,6 +82,7 @@ impl Default for Options {
             allowed: AllowedImages::default(),
             platform: Platform::default(),
             proxies: Proxies::from_environment(),
+            resolver: Resolver::default(),
         }
     }
 }
@@ -120,10 +124,11 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// A client. It asks nothing yet, and reads neither credentials nor certificates.
     pub fn new(options: Options) -> Result<Self, SetupError> {
-        let Options { keychain, private, insecure_registries, mirrors, allowed, platform, proxies } = options;
+        let Options { keychain, private, insecure_registries, mirrors, allowed, platform, proxies, resolver } =
+            options;
         let folder = private.as_ref().and_then(|private| private.ca_folder.clone()).map(AuthorityFolder::new);
         Ok(Self(Arc::new(Inner {
-            transport: Transport::new(Connections::new(&proxies, folder)?, insecure_registries),
+            transport: Transport::new(Connections::new(&proxies, resolver, folder)?, insecure_registries),
             tokens: Tokens::default(),
             keychain,
             private,

@@ -9,6 +9,7 @@ use reqwest::{Method, StatusCode, Url};
 
 use super::connection::Connections;
 use super::failure::{Failure, diagnose};
+use super::retry::Again;
 use crate::error::{RegistryErrorKind, Trouble};
 use crate::trust::{Trust, is_insecure, is_local};
 
@@ -55,12 +56,12 @@ pub(super) struct Answer {
 pub(super) struct Unanswered {
     pub(super) trouble: Trouble,
     /// Whether asking again may help.
-    pub(super) may_pass: bool,
+    pub(super) again: Again,
 }
 
 impl Unanswered {
     fn lasting(trouble: Trouble) -> Self {
-        Self { trouble, may_pass: false }
+        Self { trouble, again: Again::Never }
     }
 }
 
@@ -170,7 +171,12 @@ impl Transport {
                 }
                 Err(failure) => {
                     self.remember(&host, false);
+                    let is_nowhere = matches!(failure, Failure::Unresolved(_));
                     unreached.get_or_insert(failure);
+                    // It has no address by another scheme either.
+                    if is_nowhere {
+                        break;
+                    }
                 }
             }
         }
@@ -178,8 +184,15 @@ impl Transport {
             return Err(Unanswered::lasting(untrusted(&host, &cause, question.own_authority)));
         }
         let failure = unreached.unwrap_or(Failure::Lost("there is no way to it".to_owned()));
-        let may_pass = !matches!(failure, Failure::Incompatible(_) | Failure::NotTls);
-        Err(Unanswered { trouble: unreachable(&host, failure), may_pass })
+        let again = match failure {
+            // A lookup has its own patience.
+            Failure::Certificate(_) | Failure::NotTls | Failure::Incompatible(_) | Failure::Unresolved(_) => {
+                Again::Never
+            }
+            Failure::Refused(_) => Again::Once,
+            Failure::Lost(_) => Again::Soon,
+        };
+        Err(Unanswered { trouble: unreachable(&host, failure), again })
     }
 
     async fn send(&self, question: &Question, trust: Trust) -> Result<Result<Answer, Failure>, Unanswered> {
@@ -238,7 +251,7 @@ impl Answer {
                         self.host,
                         body.len()
                     ));
-                    return Err(Unanswered { trouble, may_pass: true });
+                    return Err(Unanswered { trouble, again: Again::Soon });
                 }
             }
         }
@@ -320,6 +333,11 @@ fn unreachable(host: &str, failure: Failure) -> Trouble {
             RegistryErrorKind::Untrusted,
             format!("{host} and we have no TLS version or cipher in common: {cause}"),
             "make it speak TLS 1.2 or newer",
+        ),
+        Failure::Unresolved(cause) => Trouble::new(
+            RegistryErrorKind::Unavailable,
+            format!("{host} cannot be reached: {cause}"),
+            "check the image's name, and the name servers of /etc/resolv.conf",
         ),
         other => Trouble::unavailable(format!("{host} cannot be reached: {other}")),
     }
