@@ -73,14 +73,13 @@ async fn a_failed_function_is_told_with_its_results_and_stderr() {
 }
 
 #[tokio::test]
-async fn output_that_is_no_resource_list_is_a_failure_whatever_the_exit_code() {
+async fn output_that_is_no_resource_list_is_a_failure() {
     let functions = Functions::new()
         .with_script("empty", "cat >/dev/null; echo noise >&2")
         .with_script("garbage", &script("{[\n", "boom", 0))
         .with_script("other", &script("apiVersion: v1\nkind: Pod\n", "", 0))
         .with_script("several", &script(&format!("{EMPTY}---\n{EMPTY}"), "", 0))
-        .with_script("binary", r"cat >/dev/null; printf '\377\376\000\001'")
-        .with_script("crashed", &script("", "panic: nil", 2));
+        .with_script("binary", r"cat >/dev/null; printf '\377\376\000\001'");
     let server = runner(&functions).start();
     let client = server.client().await;
     for (name, stderr, cause) in [
@@ -89,7 +88,6 @@ async fn output_that_is_no_resource_list_is_a_failure_whatever_the_exit_code() {
         ("other", "", r#"the output's kind is "Pod", not ResourceList"#),
         ("several", "", "the output has a second document at line "),
         ("binary", "", "the output is "),
-        ("crashed", "panic: nil", "the output is empty"),
     ] {
         let status = call(&client, name, EMPTY.into()).await.unwrap_err();
         assert_eq!(status.code(), Code::Internal);
@@ -99,7 +97,30 @@ async fn output_that_is_no_resource_list_is_a_failure_whatever_the_exit_code() {
         );
         assert!(status.message().starts_with(&start), "{start:?} does not start {:?}", status.message());
         assert_eq!(error_info(&status).0, "OUTPUT_NOT_A_RESOURCE_LIST");
-        assert_eq!(status.message().ends_with("(exit status 2)"), name == "crashed", "{}", status.message());
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_crashes_is_told_by_its_end_and_its_last_words() {
+    let functions = Functions::new()
+        .with_script("crashed", &script("", "panic: nil", 2))
+        .with_script("broke-off", &script("kind: Resou", "panic: nil", 2))
+        .with_script("killed", "kill -9 $$")
+        .with_script("talks", "echo Traceback; exit 1");
+    let server = runner(&functions).start();
+    let client = server.client().await;
+    for (name, exit, words) in [
+        ("crashed", "exit status 2", "panic: nil"),
+        ("broke-off", "exit status 2", "panic: nil"),
+        ("killed", "signal: killed", ""),
+        ("talks", "exit status 1", "Traceback\n"),
+    ] {
+        let status = call(&client, name, EMPTY.into()).await.unwrap_err();
+        assert_eq!(status.code(), Code::Internal);
+        let expected = format!("Failed to execute function {:?}: {exit} ({words})", image(name));
+        assert_eq!(status.message(), expected);
+        let (reason, metadata) = error_info(&status);
+        assert_eq!((&*reason, &*metadata["exit"]), ("FUNCTION_FAILED", exit));
     }
 }
 
@@ -148,21 +169,36 @@ async fn a_program_that_cannot_start_is_told_apart_from_one_that_is_not_there() 
         .with_entry("absent", &["example.com/absent:v1"])
         .with_script("plain", "cat")
         .with_entry("foreign", &["example.com/foreign:v1"])
-        .with_entry("folder", &["example.com/folder:v1"]);
+        .with_entry("folder", &["example.com/folder:v1"])
+        .with_entry("windows", &["example.com/windows:v1"])
+        .with_entry("orphaned", &["example.com/orphaned:v1"]);
     fs::set_permissions(functions.folder().join("plain"), fs::Permissions::from_mode(0o644)).unwrap();
     functions.write_executable("foreign", "\u{7f}ELF, but not for this machine");
     fs::create_dir(functions.folder().join("folder")).unwrap();
     let server = runner(&functions).start();
     let client = server.client().await;
-    for name in ["absent", "plain", "folder"] {
+    functions.write_executable("windows", "#!/bin/sh\r\ncat\r\n");
+    functions.write_executable("orphaned", "#!/no/such/interpreter\n");
+    for (name, hint) in [
+        ("absent", "the file is missing"),
+        ("plain", "chmod +x is missing"),
+        ("folder", "is not a file"),
+        ("windows", "end in CRLF"),
+        ("orphaned", "the interpreter \"/no/such/interpreter\""),
+    ] {
         let status = call(&client, name, EMPTY.into()).await.unwrap_err();
         assert_eq!(status.code(), Code::NotFound, "{status}");
         let path = functions.folder().join(name);
         let start = format!("function {:?} not found: ", image(name));
         assert!(status.message().starts_with(&start), "{}", status.message());
         assert!(status.message().contains(path.to_str().unwrap()), "{}", status.message());
+        assert!(status.message().contains(hint), "{}", status.message());
         assert_eq!(error_info(&status).0, "FUNCTION_NOT_FOUND");
-        assert!(server.log().contains(&format!("the executable {} is ", path.display())), "{}", server.log());
+        let told = server.log().lines().any(|line| {
+            line.contains(&format!("the executable {} ", path.display()))
+                && line.contains(hint.trim_start_matches("the file "))
+        });
+        assert!(told, "{}", server.log());
     }
     let status = call(&client, "foreign", EMPTY.into()).await.unwrap_err();
     assert_eq!(status.code(), Code::Internal);

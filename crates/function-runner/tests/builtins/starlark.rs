@@ -45,7 +45,8 @@ async fn a_failing_program_is_told_with_its_results() {
                  results: [error]";
     assert!(told.message().starts_with(begin) && told.message().contains("no owner"), "{told}");
     let told = call(&client, "starlark:v0.5", "\u{0}").await.unwrap_err();
-    assert!(told.message().starts_with("failed to parse the output of function"), "{told}");
+    assert!(told.message().starts_with("Failed to execute function"), "{told}");
+    assert!(told.message().contains(": exit status 1 ("), "{told}");
 }
 
 #[tokio::test]
