@@ -64,11 +64,12 @@ async fn one(config: Config, name: String, family: Family) -> Result<Vec<IpAddr>
     // Without it, the port that the kernel chooses has to do.
     let _ = SystemRandom::new().fill(&mut id);
     let question = message::question(u16::from_be_bytes(id), &name, family).ok_or(Problem::NotAName)?;
-    let pause = config.timeout / config.attempts;
+    let attempts = config.attempts;
+    let pause = config.timeout / attempts;
     let mut asked = JoinSet::new();
     for server in config.servers {
         let question = question.clone();
-        asked.spawn(async move { (server, converse(server, &question, family, pause).await) });
+        asked.spawn(async move { (server, converse(server, &question, family, attempts, pause).await) });
     }
     let mut problem = Problem::NoAddress;
     while let Some(answer) = asked.join_next().await {
@@ -87,8 +88,14 @@ async fn one(config: Config, name: String, family: Family) -> Result<Vec<IpAddr>
     Err(problem)
 }
 
-/// Asks one server until it says something.
-async fn converse(server: SocketAddr, question: &[u8], family: Family, pause: Duration) -> io::Result<Reply> {
+/// Asks one server, as often as it may be, and waits until it says something.
+async fn converse(
+    server: SocketAddr,
+    question: &[u8],
+    family: Family,
+    attempts: u32,
+    pause: Duration,
+) -> io::Result<Reply> {
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -96,13 +103,20 @@ async fn converse(server: SocketAddr, question: &[u8], family: Family, pause: Du
     // A port of its own for each question, and no datagrams but of this server.
     let socket = UdpSocket::bind((any, 0)).await?;
     socket.connect(server).await?;
-    loop {
+    let mut left = attempts;
+    let reply = loop {
         socket.send(question).await?;
-        let Ok(reply) = timeout(pause, hear(&socket, question, family)).await else { continue };
-        return match reply? {
-            Reply::Truncated => converse_at_length(server, question, family).await,
-            reply => Ok(reply),
-        };
+        left = left.saturating_sub(1);
+        if left == 0 {
+            break hear(&socket, question, family).await?;
+        }
+        if let Ok(reply) = timeout(pause, hear(&socket, question, family)).await {
+            break reply?;
+        }
+    };
+    match reply {
+        Reply::Truncated => converse_at_length(server, question, family).await,
+        reply => Ok(reply),
     }
 }
 

@@ -25,11 +25,15 @@ impl Machine {
         machine
     }
 
-    /// One that asks these servers, for a second at most and once.
+    /// One that asks these servers, once and with much patience.
     fn asking(servers: &[&NameServer]) -> Self {
+        Self::asking_for(30, servers)
+    }
+
+    fn asking_for(seconds: u32, servers: &[&NameServer]) -> Self {
         let servers: String =
             servers.iter().map(|server| format!("nameserver {}\n", server.address)).collect();
-        Self::new(&format!("{servers}options timeout:1 attempts:1\n"))
+        Self::new(&format!("{servers}options timeout:{seconds} attempts:1\n"))
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -130,10 +134,10 @@ async fn silence_and_noise_are_told_as_such() {
     for server in [&silent, &noisy] {
         let port = server.address.rsplit_once(':').unwrap().1;
         let expected = format!("no answer of the name server 127.0.0.1:{port} within 1 s");
-        Machine::asking(&[server]).refusal(&expected).await;
+        Machine::asking_for(1, &[server]).refusal(&expected).await;
         assert_eq!(server.asked().len(), 2, "it is asked once for each family");
     }
-    Machine::asking(&[&silent, &noisy]).refusal("no answer of the name servers 127.0.0.1:").await;
+    Machine::asking_for(1, &[&silent, &noisy]).refusal("no answer of the name servers 127.0.0.1:").await;
 
     // The caller has less patience.
     let machine = Machine::new(&format!("nameserver {}", silent.address));

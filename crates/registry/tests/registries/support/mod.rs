@@ -46,7 +46,7 @@ pub(crate) fn within(seconds: u64) -> Option<Instant> {
 }
 
 pub(crate) async fn inspect(client: &Registry, text: &str) -> Result<Metadata, RegistryError> {
-    client.metadata(&image(text), within(20)).await
+    client.metadata(&image(text), within(120)).await
 }
 
 /// The error of an image that must not be read, checked for what every error must have.
