@@ -104,7 +104,7 @@ async fn output_that_is_no_resource_list_is_a_failure() {
 async fn a_function_that_crashes_is_told_by_its_end_and_its_last_words() {
     let functions = Functions::new()
         .with_script("crashed", &script("", "panic: nil", 2))
-        .with_script("broke-off", &script("kind: Resou", "panic: nil", 2))
+        .with_script("broke-off", &script("kind: Resou\n", "panic: nil", 2))
         .with_script("killed", "kill -9 $$")
         .with_script("talks", "echo Traceback; exit 1");
     let server = runner(&functions).start();
@@ -175,10 +175,10 @@ async fn a_program_that_cannot_start_is_told_apart_from_one_that_is_not_there() 
     fs::set_permissions(functions.folder().join("plain"), fs::Permissions::from_mode(0o644)).unwrap();
     functions.write_executable("foreign", "\u{7f}ELF, but not for this machine");
     fs::create_dir(functions.folder().join("folder")).unwrap();
-    let server = runner(&functions).start();
-    let client = server.client().await;
     functions.write_executable("windows", "#!/bin/sh\r\ncat\r\n");
     functions.write_executable("orphaned", "#!/no/such/interpreter\n");
+    let server = runner(&functions).start();
+    let client = server.client().await;
     for (name, hint) in [
         ("absent", "the file is missing"),
         ("plain", "chmod +x is missing"),
