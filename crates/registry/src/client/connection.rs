@@ -154,6 +154,12 @@ impl Connections {
         }
     }
 
+    /// What is wrong with the user's own authority, if there is to be one.
+    pub(super) async fn check(&self) -> Option<Trouble> {
+        self.folder.as_ref()?;
+        self.own().await.err()
+    }
+
     fn system(&self) -> Result<Client, SetupError> {
         if let Some(client) = self.system.get() {
             return Ok(client.clone());

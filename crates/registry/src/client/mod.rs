@@ -18,10 +18,11 @@ mod verifier;
 mod words;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 pub use self::connection::{Proxies, SetupError};
@@ -136,6 +137,31 @@ impl Registry {
             allowed,
             platform,
         })))
+    }
+
+    /// What is wrong with the credentials and certificates that registries are asked with, as their files are now;
+    /// one line each. They are read again when they are needed.
+    pub async fn check(&self) -> Vec<String> {
+        let Inner { keychain, private, transport, .. } = &*self.0;
+        let private = private.as_ref().map(|private| &private.keychain);
+        let mut problems = Vec::new();
+        for keychain in private.into_iter().chain([keychain]) {
+            problems.extend(keychain.check().await.iter().map(ToString::to_string));
+        }
+        // What is asked for by flag ought to be there.
+        if let Some(path) = private.and_then(Keychain::path).map(Path::to_owned) {
+            let shown = path.display().to_string();
+            let exists = spawn_blocking(move || path.try_exists()).await;
+            if exists.is_ok_and(|exists| matches!(exists, Ok(false))) {
+                problems.push(format!(
+                    "there is no Docker config file {shown}, so private registries are asked without a login; put it \
+                     there, or name another with --registry-auth-secret-path"
+                ));
+            }
+        }
+        let trouble = transport.check().await;
+        problems.extend(trouble.map(|trouble| format!("{}; {}", trouble.problem, trouble.remedy)));
+        problems
     }
 
     /// What an image says about itself, asked anew. Without a deadline it takes half a minute at most.

@@ -70,6 +70,11 @@ impl Transport {
         Self { connections, insecure, plain: Mutex::new(HashSet::new()) }
     }
 
+    /// What is wrong with the user's own authority, if there is to be one.
+    pub(super) async fn check(&self) -> Option<Trouble> {
+        self.connections.check().await
+    }
+
     /// Whether plain HTTP may be spoken with a host.
     pub(super) fn may_be_plain(&self, host: &str) -> bool {
         is_local(host) || is_insecure(host, &self.insecure)
