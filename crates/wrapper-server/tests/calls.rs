@@ -233,7 +233,7 @@ async fn a_deadline_is_answered_by_the_server_and_ends_every_process() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
     let server = wrapper(&crowd(&file)).start();
-    let options = CallOptions { timeout: Some(Duration::from_secs(4)), ..CallOptions::default() };
+    let options = CallOptions { timeout: Some(Duration::from_secs(8)), ..CallOptions::default() };
     let status = server.client().await.evaluate("x", resource_list(&["a"]), options).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
     let message = status.message();

@@ -18,7 +18,7 @@ use tokio::task::spawn_blocking;
 
 use self::files::Config;
 #[cfg(feature = "fuzzing")]
-pub(crate) use self::message::{Family, question, read};
+pub(crate) use self::message::{Family, Reply, question, read};
 
 /// The most time for a name, whatever `resolv.conf` allows: some of that for a connection must be left.
 const PATIENCE: Duration = Duration::from_secs(4);
