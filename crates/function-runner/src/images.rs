@@ -17,6 +17,7 @@ const MOST_TAG_LISTS: usize = 100;
 /// Registries behind their caches. A clone shares both.
 #[derive(Debug, Clone)]
 pub struct Images {
+    registry: Registry,
     metadata: Cache<Registry>,
     tags: Cache<TagSource>,
 }
@@ -28,8 +29,17 @@ impl Images {
         let cache = CacheSettings { refresh_interval: settings.refresh_interval, ..CacheSettings::default() };
         Ok(Self {
             metadata: Cache::new(registry.clone(), cache),
-            tags: Cache::new(TagSource(registry), CacheSettings { capacity: MOST_TAG_LISTS, ..cache }),
+            tags: Cache::new(
+                TagSource(registry.clone()),
+                CacheSettings { capacity: MOST_TAG_LISTS, ..cache },
+            ),
+            registry,
         })
+    }
+
+    /// What is wrong with the credentials and certificates that registries are asked with; one line each.
+    pub async fn check(&self) -> Vec<String> {
+        self.registry.check().await
     }
 
     /// What an image says about itself. With a constraint, the image is meant whose tag is that very text, or

@@ -48,7 +48,7 @@ fn private(auth: &Path, tls: Option<&Path>) -> Vec<String> {
 async fn resolve(images: &Images, image: &str, tag: &str) -> Result<(String, String), Failure> {
     let image = Reference::parse(image).unwrap();
     let constraint = (!tag.is_empty()).then(|| Constraint::parse(tag).unwrap());
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let found = images.resolve(&image, constraint.as_ref(), Some(deadline)).await?;
     Ok((found.reference.to_string(), found.digest.clone()))
 }
@@ -187,4 +187,49 @@ async fn an_authority_changes_while_the_service_runs() {
     let image = Reference::parse(&name(&two, "v1")).unwrap();
     let found = images.resolve(&image, None, None).await.expect("the new authority is used");
     assert_eq!(found.trust, Trust::CustomAuthority);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_at_the_start_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let cluster = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+                   contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n\
+                   users: [{name: u, user: {}}]\n";
+    std::fs::write(path("kubeconfig"), cluster).unwrap();
+    std::fs::write(path("ca.crt"), "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n").unwrap();
+    std::fs::create_dir(path("docker")).unwrap();
+    std::fs::write(path("docker/config.json"), r#"{"auths": {"a.example": {"auth": 1}, "b.example": {}}}"#)
+        .unwrap();
+    std::fs::write(path("auth.json"), "{secret-text").unwrap();
+    let server = |auth: &str, tls: &str| {
+        testing::Server::of(env!("CARGO_BIN_EXE_function-runner"))
+            .flags([format!("--kubeconfig={}", path("kubeconfig").display())])
+            .flags(private(&path(auth), Some(&path(tls))))
+            .variable("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1")
+            .variable("DOCKER_CONFIG", path("docker").to_str().unwrap())
+            .start()
+    };
+    let log = server("auth.json", "").log();
+    for part in [
+        format!(
+            "the Docker config file {} is malformed: it is not JSON at line 1",
+            path("auth.json").display()
+        ),
+        format!("the entry \"a.example\" of the Docker config file {}", path("docker/config.json").display()),
+        format!("{} is not a bundle of PEM certificates", path("ca.crt").display()),
+    ] {
+        assert!(log.lines().any(|line| line.contains(" WARN ") && line.contains(&part)), "{part}\n{log}");
+    }
+    assert!(!log.contains("secret-text") && !log.contains("b.example"), "{log}");
+
+    std::fs::write(path("docker/config.json"), r#"{"credsStore": "none-such"}"#).unwrap();
+    let log = server("none.json", "docker").log();
+    for part in [
+        format!("there is no Docker config file {}", path("none.json").display()),
+        "the credential helper docker-credential-none-such".to_owned(),
+        format!("there is neither ca.crt nor ca.pem in {}", path("docker").display()),
+    ] {
+        assert!(log.lines().any(|line| line.contains(" WARN ") && line.contains(&part)), "{part}\n{log}");
+    }
 }

@@ -1,11 +1,10 @@
-//! How much memory and time set-namespace takes: alone in its process, so that nobody else's is counted.
+//! How much memory and work set-namespace takes: alone in its process, so that nobody else's is counted.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod counting;
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 /// One test at a time: the counters are for all.
 static TURN: Mutex<()> = Mutex::new(());
@@ -62,34 +61,28 @@ fn memory(of: impl FnOnce()) -> usize {
     memory.peak
 }
 
-/// The most memory that a run takes beside its input, and the shortest time of some.
-fn measure(input: &str) -> (usize, Duration) {
-    let mut shortest = Duration::MAX;
-    let memory = memory(|| {
-        for _ in 0..5 {
-            let start = Instant::now();
-            let outcome = functions::run("set-namespace", input.as_bytes()).unwrap();
-            shortest = shortest.min(start.elapsed());
-            assert!(outcome.succeeded);
-        }
-    });
-    (memory, shortest)
+/// The most memory that a run takes beside its input, and the steps it is made of.
+fn measure(input: &str) -> (usize, u64) {
+    let function = functions::all().into_iter().find(|function| function.name == "set-namespace").unwrap();
+    let budget = krm::Budget::default();
+    let memory = memory(|| assert!(function.run(input.as_bytes(), &budget).succeeded));
+    (memory, budget.used().steps)
 }
 
 #[test]
-fn memory_and_time_are_linear() {
+fn memory_and_work_are_linear() {
     let _turn = TURN.lock();
     for odd in [false, true] {
         let [small, large] = [2_000, 9_000].map(|resources| list(resources, odd));
-        let mut times = Vec::new();
+        let mut counts = Vec::new();
         for input in [&small, &large] {
-            let (memory, time) = measure(input);
-            println!("odd: {odd}, {} bytes: {memory} bytes of memory, {time:?}", input.len());
+            let (memory, steps) = measure(input);
+            println!("odd: {odd}, {} bytes: {memory} bytes of memory, {steps} steps", input.len());
             assert!(memory <= 6 * input.len(), "{memory} bytes for {} bytes of input", input.len());
-            times.push(time);
+            counts.push(steps);
         }
-        // 4.5 times as large: the square would be 20 times as long, a noisy machine is not.
-        assert!(times[1] < 12 * times[0], "{times:?}");
+        // 4.5 times as large: the square would be 20 times as many.
+        assert!(counts[0] > 0 && counts[1] <= 5 * counts[0], "{counts:?}");
     }
 }
 

@@ -8,6 +8,7 @@ mod configuration;
 mod credentials;
 mod flag;
 mod function;
+mod name;
 mod reference;
 mod registry;
 mod request;
@@ -29,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "flags", body: flag::command_line },
     Target { name: "function-configs", body: configuration::function_configs },
     Target { name: "functions", body: function::run },
+    Target { name: "name-servers", body: name::answers },
     Target { name: "pod-cache", body: configuration::pod_cache },
     Target { name: "pod-template", body: configuration::pod_template },
     Target { name: "references", body: reference::names },

@@ -58,7 +58,7 @@ impl Call {
                 first_to_be_killed(pid);
                 Ok(pid)
             })
-            .map_err(|source| RunError::Start { program: program.path.clone(), source })?;
+            .map_err(|source| RunError::start(&program.path, source))?;
         call.root = Some(root);
         call.cancellation.started(root);
         Ok(call)

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::Log;
+use crate::{Log, obstacle};
 
 /// A function that ran to its end, successfully or not.
 #[derive(Clone, Debug)]
@@ -81,12 +81,14 @@ fn signal_name(number: i32) -> Option<&'static str> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program could not be started.
-    #[error("cannot start {}: {source}{}", program.display(), start_remedy(source))]
+    #[error("cannot start {}: {source}{hint}", program.display())]
     Start {
         /// The program's file.
         program: PathBuf,
         /// What the operating system said.
         source: io::Error,
+        /// What is seen to be wrong with the file, or what to look at.
+        hint: String,
     },
     /// The private folder could not be made.
     #[error(
@@ -135,6 +137,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// The failed start of a program. Looks at its file.
+    pub(crate) fn start(program: &Path, source: io::Error) -> Self {
+        Self::Start { program: program.to_owned(), hint: hint(program, &source), source }
+    }
+
     /// The log of a function that had started.
     pub fn log(&self) -> Option<&Log> {
         match self {
@@ -152,16 +159,25 @@ fn limit_in_words(limit: Option<u64>) -> String {
     })
 }
 
-fn start_remedy(source: &io::Error) -> &'static str {
-    match source.kind() {
+/// What the system says is about the file where it is one of these.
+fn hint(program: &Path, source: &io::Error) -> String {
+    let is_bare = program.components().count() == 1 && program.is_relative();
+    let seen = || (!is_bare).then(|| obstacle(program)).flatten().map(|seen| format!("; the file {seen}"));
+    let otherwise = match source.kind() {
+        io::ErrorKind::NotFound if is_bare => "; there is no such program in PATH",
         io::ErrorKind::NotFound => "; check that the file, and the interpreter it names, exist",
-        io::ErrorKind::PermissionDenied => "; check that it is a file this user may execute",
-        io::ErrorKind::ArgumentListTooLong => "; its arguments and environment are too large",
+        io::ErrorKind::PermissionDenied => {
+            "; check that this user may execute it, and that its file system is not mounted noexec"
+        }
+        io::ErrorKind::ArgumentListTooLong => {
+            return "; its arguments and environment are too large".to_owned();
+        }
         _ if source.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
             "; it must be a program for this machine, or a script that starts with #!"
         }
-        _ => "",
-    }
+        _ => return String::new(),
+    };
+    seen().unwrap_or_else(|| otherwise.to_owned())
 }
 
 #[cfg(test)]

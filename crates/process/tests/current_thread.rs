@@ -3,10 +3,8 @@
 
 mod common;
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use common::{LIMITS, gone, milliseconds, program, shell, unique, within};
+use common::{LIMITS, PATIENCE, gone, milliseconds, program, shell, unique, within};
 use process::{RunError, Supervisor};
 use tokio::time::{Instant, timeout};
 
@@ -37,7 +35,7 @@ fn one_thread_is_enough() {
             assert!(matches!(two, Err(RunError::TimedOut { .. })));
             let dropped = supervisor.run(&sleeper, Bytes::new(), &LIMITS);
             assert!(timeout(milliseconds(100), dropped).await.is_err());
-            timeout(Duration::from_secs(10), supervisor.idle()).await.unwrap();
+            timeout(PATIENCE, supervisor.idle()).await.unwrap();
             gone(&mark).await;
         });
     }

@@ -20,9 +20,9 @@ fn alone() -> MutexGuard<'static, ()> {
 
 async fn all_gone(mark: &str) {
     gone(mark).await;
-    timeout(Duration::from_secs(10), supervisor().idle()).await.expect("idle in the end");
+    timeout(PATIENCE, supervisor().idle()).await.expect("idle in the end");
     assert_eq!(supervisor().running(), 0);
-    eventually(Duration::from_secs(5), "no zombie", || zombies().is_empty()).await;
+    eventually("no zombie", || zombies().is_empty()).await;
 }
 
 /// Starts a call that is cancelled when the returned handle is aborted.
@@ -39,9 +39,7 @@ fn at_the_deadline() {
     let _alone = alone();
     block_on(async {
         let mark = unique("deadline");
-        let limits = within(milliseconds(2000));
-        let error = supervisor().run(&shell(STUBBORN, &mark), Bytes::new(), &limits).await.unwrap_err();
-        let RunError::TimedOut { log, .. } = error else { panic!("{error}") };
+        let log = timed_out(&shell(STUBBORN, &mark), |log| !log.is_empty()).await;
         assert_eq!(log.to_bytes().as_ref(), b"up\n");
         all_gone(&mark).await;
     });
@@ -53,11 +51,11 @@ fn at_cancellation() {
     block_on(async {
         let mark = unique("cancelled");
         let call = start(shell(STUBBORN, &mark));
-        eventually(Duration::from_secs(5), "started", || marked(&mark).len() >= 7).await;
+        eventually("started", || marked(&mark).len() >= 7).await;
         assert_eq!(supervisor().running(), 1);
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
-        eventually(Duration::from_secs(5), "ended", || supervisor().running() == 0).await;
+        eventually("ended", || supervisor().running() == 0).await;
         all_gone(&mark).await;
     });
 }
@@ -111,7 +109,7 @@ fn unmarked_daemons_die_when_no_running_call_can_have_started_them() {
 
         // While an older call runs, it might be that call's, which must not be harmed.
         let call = start(shell("sleep 1000", &older));
-        eventually(Duration::from_secs(5), "older call", || !marked(&older).is_empty()).await;
+        eventually("older call", || !marked(&older).is_empty()).await;
         tokio::time::sleep(milliseconds(30)).await;
         supervisor().run(&shell(&script, "none"), Bytes::new(), &LIMITS).await.unwrap();
         let younger = start(shell("sleep 1000", &older));
@@ -133,17 +131,15 @@ fn unmarked_daemons_are_known_by_the_private_folder_or_their_parents() {
     block_on(async {
         let (mark, older) = (unique("unmarked"), unique("older"));
         let call = start(shell("sleep 1000", &older));
-        eventually(Duration::from_secs(5), "older call", || !marked(&older).is_empty()).await;
+        eventually("older call", || !marked(&older).is_empty()).await;
         let scratch = scratch();
         let script = format!("mkdir -p deep/er; cd deep/er; ({} &) ; sleep 0.2", unmarked(&mark, "setsid"));
         let program = Program { folder: Folder::Working(scratch.clone()), ..shell(&script, "none") };
         supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap();
         gone(&mark).await;
 
-        let script = format!("cd /; {} & wait", unmarked(&mark, "setsid"));
-        let result =
-            supervisor().run(&shell(&script, "none"), Bytes::new(), &within(milliseconds(300))).await;
-        assert!(matches!(result, Err(RunError::TimedOut { .. })));
+        let script = format!("cd /; {} & echo up >&2; wait", unmarked(&mark, "setsid"));
+        timed_out(&shell(&script, "none"), |log| !log.is_empty()).await;
         gone(&mark).await;
         assert!(!call.is_finished() && supervisor().running() == 1);
         call.abort();
@@ -209,10 +205,10 @@ fn many_and_fleeing_processes() {
         all_gone(&mark).await;
 
         // A chain of parents, each waiting for its child.
-        let chain = "if [ $N -gt 0 ]; then N=$((N-1)) setsid sh -c \"$SCRIPT; :\"; else sleep 1000; fi";
+        let chain =
+            "if [ $N -gt 0 ]; then N=$((N-1)) setsid sh -c \"$SCRIPT; :\"; else echo up >&2; sleep 1000; fi";
         let script = format!("SCRIPT='{chain}'; N=60; export SCRIPT N; sh -c \"$SCRIPT\"");
-        let result = supervisor().run(&shell(&script, &mark), Bytes::new(), &within(milliseconds(700))).await;
-        assert!(matches!(result, Err(RunError::TimedOut { .. })), "{result:?}");
+        timed_out(&shell(&script, &mark), |log| !log.is_empty()).await;
         all_gone(&mark).await;
     });
 }
@@ -221,15 +217,24 @@ fn many_and_fleeing_processes() {
 fn orphans_that_end_during_the_call_are_reaped_during_the_call() {
     let _alone = alone();
     block_on(async {
-        let mark = unique("brief");
-        let script = "i=0; while [ $i -lt 20 ]; do (sleep 0.05 &) ; i=$((i+1)); done; sleep 1000";
-        let call = start(shell(script, &mark));
-        eventually(Duration::from_secs(5), "only the sleeper", || marked(&mark).len() > 10).await;
-        eventually(Duration::from_secs(5), "orphans ended", || marked(&mark).len() == 2).await;
-        eventually(milliseconds(500), "orphans reaped", || zombies().is_empty()).await;
+        let (mark, scratch) = (unique("brief"), scratch());
+        // The orphans wait for somebody to write into this pipe.
+        let pipe = scratch.place().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let script = format!(
+            "i=0; while [ $i -lt 20 ]; do (read end <{} &) ; i=$((i+1)); done; sleep 1000",
+            pipe.display()
+        );
+        let call = start(shell(&script, &mark));
+        eventually("orphans and the sleeper", || marked(&mark).len() == 22).await;
+        drop(std::fs::OpenOptions::new().write(true).open(&pipe).unwrap());
+        eventually("orphans ended", || marked(&mark).len() == 2).await;
+        eventually("orphans reaped", || zombies().is_empty()).await;
         assert_eq!(supervisor().running(), 1);
         call.abort();
         all_gone(&mark).await;
+        std::fs::remove_dir_all(scratch.place()).unwrap();
     });
 }
 
@@ -237,16 +242,22 @@ fn orphans_that_end_during_the_call_are_reaped_during_the_call() {
 fn the_living_of_a_running_call_are_spared() {
     let _alone = alone();
     block_on(async {
-        let mark = unique("spared");
-        let script = "(setsid sh -c 'sleep 0.6; echo daemon' &) ; sleep 0.9; echo root";
-        let call = start(shell(script, &mark));
-        // Sweeps happen meanwhile.
+        let (mark, scratch) = (unique("spared"), scratch());
+        let (swept, told) = (scratch.place().join("swept"), scratch.place().join("told"));
+        let until =
+            |file: &std::path::Path| format!("while [ ! -e {} ]; do sleep 0.01; done", file.display());
+        let daemon = format!("{}; echo daemon; : >{}", until(&swept), told.display());
+        let script = format!("(setsid sh -c '{daemon}' &) ; {}; echo root", until(&told));
+        let call = start(shell(&script, &mark));
+        eventually("the daemon runs", || marked(&mark).len() >= 2).await;
         for _ in 0..20 {
             run_sh("(sleep 0.01 &) ; :", b"", LIMITS).await.unwrap();
         }
+        std::fs::write(&swept, "").unwrap();
         let finished = call.await.unwrap().unwrap();
         assert_eq!(finished.output.as_ref(), b"daemon\nroot\n");
         all_gone(&mark).await;
+        std::fs::remove_dir_all(scratch.place()).unwrap();
     });
 }
 
@@ -261,7 +272,7 @@ fn children_of_other_code_are_left_to_it() {
         for _ in 0..20 {
             run_sh("(setsid sleep 1000 >/dev/null 2>&1 &)", b"", LIMITS).await.unwrap();
         }
-        timeout(Duration::from_secs(10), supervisor().idle()).await.expect("others' children do not count");
+        timeout(PATIENCE, supervisor().idle()).await.expect("others' children do not count");
     });
     assert_eq!(ended.wait().unwrap().code(), Some(5));
     assert!(living.try_wait().unwrap().is_none());
@@ -281,6 +292,7 @@ fn a_past_deadline_starts_nothing() {
         let error = supervisor().run(&program, Bytes::new(), &limits).await.unwrap_err();
         assert!(matches!(error, RunError::TimedOut { after: Duration::ZERO, .. }), "{error}");
         tokio::time::sleep(milliseconds(50)).await;
+        assert!(!file.exists());
         assert_eq!(private_folders(&scratch), [] as [String; 0]);
         std::fs::remove_dir_all(scratch.place()).unwrap();
     });

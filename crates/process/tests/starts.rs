@@ -37,13 +37,16 @@ fn what_cannot_be_started_is_said() {
         let text = file("text", "just text\n", 0o755);
         let empty = file("empty", "", 0o755);
         let orphaned = file("orphaned", "#!/no/such/interpreter\n", 0o755);
+        let windows = file("windows", "#!/bin/sh\r\ncat\r\n", 0o755);
         for (path, kind, words) in [
-            (missing, Some(ErrorKind::NotFound), "exist"),
-            (scratch.place().to_path_buf(), Some(ErrorKind::PermissionDenied), "may execute"),
-            (locked, Some(ErrorKind::PermissionDenied), "may execute"),
+            (missing, Some(ErrorKind::NotFound), "; the file is missing"),
+            (scratch.place().to_path_buf(), Some(ErrorKind::PermissionDenied), "; the file is not a file"),
+            (locked, Some(ErrorKind::PermissionDenied), "(chmod +x is missing)"),
             (text, None, "#!"),
-            (empty, None, "#!"),
-            (orphaned, Some(ErrorKind::NotFound), "interpreter"),
+            (empty, None, "; the file is empty"),
+            (orphaned, Some(ErrorKind::NotFound), "the interpreter \"/no/such/interpreter\""),
+            (windows, Some(ErrorKind::NotFound), "CRLF"),
+            ("no-such-program".into(), Some(ErrorKind::NotFound), "; there is no such program in PATH"),
         ] {
             for folder in [Folder::None, Folder::Temporary(scratch.clone()), Folder::Working(scratch.clone())]
             {
@@ -208,10 +211,7 @@ fn a_folder_is_as_new_for_every_call_whatever_the_one_before_did() {
         let names: std::collections::HashSet<_> = seen.iter().collect();
         assert_eq!(names.len(), seen.len(), "each call has a name of its own");
         // Unused ones go by themselves, too.
-        eventually(std::time::Duration::from_secs(10), "all folders are gone", || {
-            private_folders(&scratch).is_empty()
-        })
-        .await;
+        eventually("all folders are gone", || private_folders(&scratch).is_empty()).await;
         fs::remove_dir_all(scratch.place()).unwrap();
     });
 }

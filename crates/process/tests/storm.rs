@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use common::*;
 use process::{Exit, Folder, Program, RunError};
@@ -30,7 +28,7 @@ fn two_hundred_calls_leave_nothing() {
                 let program = Program { folder, ..shell(&script, &mark) };
                 tokio::spawn(async move {
                     let input = Bytes::from(mark.repeat(1 + number * 50));
-                    let time = milliseconds(if number % 3 == 1 { 500 + number as u64 } else { 60_000 });
+                    let time = milliseconds(if number % 3 == 1 { 500 + number as u64 } else { 600_000 });
                     let limits = within(time);
                     let call = supervisor().run(&program, input.clone(), &limits);
                     match number % 3 {
@@ -49,7 +47,7 @@ fn two_hundred_calls_leave_nothing() {
         for call in calls {
             call.await.unwrap();
         }
-        timeout(Duration::from_secs(20), supervisor().idle()).await.expect("idle in the end");
+        timeout(PATIENCE, supervisor().idle()).await.expect("idle in the end");
         assert_eq!(marked(&marks), [] as [u32; 0]);
         assert_eq!(marked(scratch.place().to_str().unwrap()), [] as [u32; 0]);
         assert_eq!(zombies(), [] as [String; 0]);

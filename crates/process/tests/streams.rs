@@ -25,7 +25,7 @@ fn a_function_need_not_read_its_input() {
     block_on(async {
         let input = vec![b'x'; 6 << 20];
         for script in ["echo done", "exec <&-; sleep 0.2; echo done", "head -c 10 >/dev/null; echo done"] {
-            let finished = run_sh(script, &input, within(milliseconds(10_000))).await.unwrap();
+            let finished = run_sh(script, &input, within(PATIENCE)).await.unwrap();
             assert_eq!(finished.output.as_ref(), b"done\n", "{script}");
             assert_eq!(finished.exit, Exit::Code(0));
         }
@@ -36,7 +36,7 @@ fn a_function_need_not_read_its_input() {
 fn floods_on_both_outputs_do_not_block_each_other() {
     block_on(async {
         let script = "head -c 5000000 /dev/zero >&2 & head -c 5000000 /dev/zero; wait; cat >/dev/null";
-        let limits = Limits { max_output: 8 << 20, ..within(milliseconds(20_000)) };
+        let limits = Limits { max_output: 8 << 20, ..within(PATIENCE) };
         let finished = run_sh(script, &vec![b'x'; 3 << 20], limits).await.unwrap();
         assert_eq!(finished.output.len(), 5_000_000);
         assert_eq!(finished.log.cut() + finished.log.kept().len() as u64, 5_000_000);
@@ -63,15 +63,12 @@ fn writing_for_ever_is_stopped() {
     block_on(async {
         let mark = unique("forever");
         let script = "yes; echo not reached";
-        let result =
-            supervisor().run(&shell(script, &mark), Bytes::new(), &within(milliseconds(20_000))).await;
+        let result = supervisor().run(&shell(script, &mark), Bytes::new(), &within(PATIENCE)).await;
         assert!(matches!(result, Err(RunError::OutputTooLarge { .. })));
         gone(&mark).await;
         // A log without end is only cut: here the deadline ends it.
-        let result =
-            supervisor().run(&shell("yes >&2", &mark), Bytes::new(), &within(milliseconds(1000))).await;
-        let Err(RunError::TimedOut { log, .. }) = result else { panic!("{result:?}") };
-        assert!(log.cut() > 0 && log.to_bytes().len() <= Limits::MAX_LOG);
+        let log = timed_out(&shell("yes >&2", &mark), |log| log.cut() > 0).await;
+        assert!(log.to_bytes().len() <= Limits::MAX_LOG);
         assert!(log.to_bytes().ends_with(b"y\ny\n") || log.to_bytes().ends_with(b"y"));
         gone(&mark).await;
     });
@@ -102,10 +99,14 @@ fn a_held_open_output_is_waited_for_only_briefly() {
         assert_eq!((finished.output.as_ref(), finished.exit), (b"answer\n".as_slice(), Exit::Code(3)));
         gone(&mark).await;
 
-        // What a descendant still writes in that time belongs to the answer.
+        // What a descendant still writes in that time belongs to the answer. A busy machine may not let it.
         let program = shell("(sleep 0.1; echo late) & echo early", &mark);
-        let finished = supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap();
-        assert_eq!(finished.output.as_ref(), b"early\nlate\n");
+        let mut outputs = Vec::new();
+        while outputs.len() < 20 && !outputs.iter().any(|output| output == "early\nlate\n") {
+            outputs.push(supervisor().run(&program, Bytes::new(), &LIMITS).await.unwrap().output);
+        }
+        assert_eq!(outputs.pop().unwrap().as_ref(), b"early\nlate\n");
+        assert!(outputs.iter().all(|output| output == "early\n"), "{outputs:?}");
         gone(&mark).await;
     });
 }

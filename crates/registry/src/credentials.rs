@@ -10,7 +10,7 @@ mod login;
 
 use std::collections::HashSet;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,6 +88,15 @@ impl Keychain {
         }
     }
 
+    /// What is wrong with the file as it is now: all of it, an entry, a helper program that is not installed. None
+    /// is run. A missing file is not wrong.
+    pub async fn check(&self) -> Vec<KeychainError> {
+        match &self.shared {
+            Some(shared) => shared.check().await,
+            None => Vec::new(),
+        }
+    }
+
     /// Drops what is remembered of the file and of the helper programs' answers: a registry that refuses a
     /// login may accept the next.
     pub fn forget(&self) {
@@ -106,9 +115,7 @@ impl Shared {
         let mut has_helper = false;
         let mut missing = None;
         for entry in config.entries_for(image) {
-            let broken =
-                |problem| KeychainError::Entry { file: self.path(), entry: entry.key.clone(), problem };
-            match entry.source.as_ref().map_err(|problem| broken(*problem))? {
+            match entry.source.as_ref().map_err(|problem| self.broken(&entry.key, *problem))? {
                 Source::Here(login) => return Ok(Some(login.clone().found_in(&entry.key))),
                 Source::Helper(helper) => {
                     has_helper = true;
@@ -132,26 +139,15 @@ impl Shared {
         let Some(store) = config.store().filter(|_| !has_helper) else {
             return missing.map_or(Ok(None), Err);
         };
-        let store = store.as_ref().map_err(|problem| KeychainError::Entry {
-            file: self.path(),
-            entry: "credsStore".to_owned(),
-            problem: *problem,
-        })?;
+        let store = store.as_ref().map_err(|problem| self.broken("credsStore", *problem))?;
         let server = name_in_store.unwrap_or(server);
         let login = self.ask(store, server).await?;
         Ok(login.map(|login| login.found_in(&format!("{server} (credsStore, {})", store.program()))))
     }
 
     async fn ask(&self, helper: &Helper, server: &str) -> Result<Option<Login>, KeychainError> {
-        let path = if self.helper_folders.is_none() { env::var_os("PATH") } else { None };
-        let folders = self.helper_folders.as_deref().or(path.as_deref()).unwrap_or(OsStr::new(""));
-        let answer =
-            self.answers.get(helper, server, folders).await.map_err(|problem| KeychainError::Helper {
-                file: self.path(),
-                program: helper.program().to_owned(),
-                server: server.to_owned(),
-                problem,
-            });
+        let answer = self.answers.get(helper, server, &self.helper_folders()).await;
+        let answer = answer.map_err(|problem| self.helpless(helper, server, problem));
         if let Err(error) = &answer
             && error.is_missing_helper()
             && self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(helper.program().to_owned())
@@ -159,6 +155,42 @@ impl Shared {
             tracing::warn!(cause = %error, "images whose login it may have are asked for anonymously");
         }
         answer
+    }
+
+    async fn check(&self) -> Vec<KeychainError> {
+        let config = match self.file.content().await {
+            Ok(config) => config,
+            Err(error) => return vec![error],
+        };
+        let folders = self.helper_folders();
+        let missing = |helper: &Helper, server: &str| {
+            let is_missing = helper.find(&folders).is_none();
+            is_missing.then(|| self.helpless(helper, server, HelperProblem::Missing))
+        };
+        let entries = config.entries().iter().filter_map(|entry| match &entry.source {
+            Ok(Source::Helper(helper)) => missing(helper, &entry.key),
+            Ok(Source::Here(_) | Source::Store) => None,
+            Err(problem) => Some(self.broken(&entry.key, *problem)),
+        });
+        let store = config.store().and_then(|store| match store {
+            Ok(helper) => missing(helper, "any registry"),
+            Err(problem) => Some(self.broken("credsStore", *problem)),
+        });
+        entries.chain(store).collect()
+    }
+
+    /// Where helper programs are looked for.
+    fn helper_folders(&self) -> OsString {
+        self.helper_folders.clone().or_else(|| env::var_os("PATH")).unwrap_or_default()
+    }
+
+    fn broken(&self, entry: &str, problem: BrokenEntry) -> KeychainError {
+        KeychainError::Entry { file: self.path(), entry: entry.to_owned(), problem }
+    }
+
+    fn helpless(&self, helper: &Helper, server: &str, problem: HelperProblem) -> KeychainError {
+        let (program, server) = (helper.program().to_owned(), server.to_owned());
+        KeychainError::Helper { file: self.path(), program, server, problem }
     }
 
     fn path(&self) -> PathBuf {

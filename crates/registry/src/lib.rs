@@ -9,6 +9,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod metadata;
+mod names;
 mod prefix;
 mod reference;
 mod trust;
@@ -19,6 +20,7 @@ pub use constraint::{Constraint, ConstraintProblem, InvalidConstraint, Version, 
 pub use credentials::{BrokenEntry, HelperProblem, Keychain, KeychainError, Login, Malformed, Secret};
 pub use error::{RegistryError, RegistryErrorKind};
 pub use metadata::{Metadata, Platform};
+pub use names::Resolver;
 pub use prefix::{AllowedImages, InvalidPrefix, Prefix};
 pub use reference::{ImageKey, InvalidReference, Problem, Reference};
 pub use trust::Trust;

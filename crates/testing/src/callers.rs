@@ -18,7 +18,7 @@ use tokio::{
 use wire::client::{CallOptions, Client, endpoint};
 
 /// Hangs are told from slowness by this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What clients saw.
 #[derive(Debug, Default)]

@@ -104,7 +104,7 @@ impl ServerBuilder {
                 log.push('\n');
             }
         });
-        let Ok(port) = receiver.recv_timeout(Duration::from_secs(20)) else {
+        let Ok(port) = receiver.recv_timeout(Duration::from_mins(2)) else {
             let _ = child.kill();
             panic!("the server does not serve:\n{}", log.lock().unwrap());
         };

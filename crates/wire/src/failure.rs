@@ -7,6 +7,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
+use process::Exit;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -45,15 +46,15 @@ pub enum Failure {
         /// The ResourceList, byte for byte; no part of the status.
         output: Box<Bytes>,
     },
-    /// The function's output is not one ResourceList.
+    /// The function left no ResourceList: it failed before it wrote one, or wrote something else.
     OutputMalformed {
         /// The image asked for.
         image: String,
-        /// How the process ended.
-        exit: String,
+        /// How the process ended. Of one that failed, this is told, and not what is wrong with the output.
+        exit: Exit,
         /// What is wrong with the output.
         cause: String,
-        /// The end of what the function wrote on stderr.
+        /// The end of what the function wrote on stderr; if it failed and wrote nothing there, of its output.
         stderr: String,
     },
     /// The function could not be started.
@@ -182,6 +183,7 @@ impl Failure {
         match self {
             Self::NotFound { .. } => "FUNCTION_NOT_FOUND",
             Self::FunctionFailed { .. } => "FUNCTION_FAILED",
+            Self::OutputMalformed { exit, .. } if !exit.success() => "FUNCTION_FAILED",
             Self::OutputMalformed { .. } => "OUTPUT_NOT_A_RESOURCE_LIST",
             Self::NotStarted { .. } => "FUNCTION_NOT_STARTED",
             Self::TimedOut { .. } => "TIMED_OUT",
@@ -235,7 +237,7 @@ impl Failure {
             metadata.insert("image".to_owned(), message::shown_image(image));
         }
         if let Some(exit) = self.exit() {
-            metadata.insert("exit".to_owned(), exit.to_owned());
+            metadata.insert("exit".to_owned(), exit);
         }
         if let Self::MemoryFull { full } = self {
             retry = full.may_pass().then_some(RETRY);
@@ -251,6 +253,7 @@ impl Failure {
     pub fn outline(&self) -> String {
         match self {
             Self::FunctionFailed { exit, .. } => format!("the function failed: {exit}"),
+            Self::OutputMalformed { exit, .. } if !exit.success() => format!("the function failed: {exit}"),
             Self::OutputMalformed { cause, .. }
             | Self::TimedOut { cause, .. }
             | Self::Exhausted { cause, .. } => cause.clone(),
@@ -283,9 +286,10 @@ impl Failure {
         }
     }
 
-    fn exit(&self) -> Option<&str> {
+    fn exit(&self) -> Option<String> {
         match self {
-            Self::FunctionFailed { exit, .. } | Self::OutputMalformed { exit, .. } => Some(exit),
+            Self::FunctionFailed { exit, .. } => Some(exit.clone()),
+            Self::OutputMalformed { exit, .. } => Some(exit.to_string()),
             _ => None,
         }
     }
@@ -306,6 +310,11 @@ impl Failure {
                 Start(results),
                 Fixed(" and stderr: ".into()),
                 End(or_exit(stderr, results, exit)),
+            ],
+            Self::OutputMalformed { exit, stderr, .. } if !exit.success() => vec![
+                Fixed(format!("Failed to execute function {shown:?}: {exit} (")),
+                End(stderr),
+                Fixed(")".into()),
             ],
             Self::OutputMalformed { stderr, cause, .. } => vec![
                 Fixed(format!("failed to parse the output of function {shown:?} with stderr '")),

@@ -46,6 +46,9 @@ impl std::fmt::Display for Note {
 /// so much takes at most a millisecond, however odd it is.
 const LARGE: usize = 32 * 1024;
 
+/// How much of an output that is no ResourceList is told.
+const MOST_OF_OUTPUT: usize = 4 * 1024;
+
 /// Judges a finished process without holding up the thread that serves the call.
 pub async fn verdict(image: &str, finished: Finished) -> Result<Answer, Failure> {
     if finished.output.len() < LARGE {
@@ -63,14 +66,11 @@ pub fn judge(image: &str, finished: Finished) -> Result<Answer, Failure> {
     let summary = match krm::inspect(&finished.output) {
         Ok(summary) => summary,
         Err(malformed) => {
-            let exit = finished.exit.to_string();
-            let cause =
-                if finished.exit.success() { malformed.to_string() } else { format!("{malformed} ({exit})") };
             return Err(Failure::OutputMalformed {
                 image: image.to_owned(),
-                exit,
-                cause,
-                stderr: text(&finished.log),
+                exit: finished.exit,
+                cause: malformed.to_string(),
+                stderr: last_words(&finished),
             });
         }
     };
@@ -91,6 +91,16 @@ pub fn judge(image: &str, finished: Finished) -> Result<Answer, Failure> {
         notes.push(Note::UnknownApiVersion(summary.api_version));
     }
     Ok(Answer { resource_list: finished.output, log: finished.log.to_bytes(), notes })
+}
+
+/// What a function wrote on stderr. One that failed, and has said nothing there, may have said why on stdout.
+fn last_words(finished: &Finished) -> String {
+    let stderr = text(&finished.log);
+    if finished.exit.success() || !stderr.trim().is_empty() {
+        return stderr;
+    }
+    let from = finished.output.len().saturating_sub(MOST_OF_OUTPUT);
+    String::from_utf8_lossy(&finished.output[from..]).into_owned()
 }
 
 /// A log as text for a message.

@@ -12,7 +12,7 @@ use tokio::{
 };
 use wire::{FinishedRpc, Front, Health, Observer, ServeOptions, listen};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;

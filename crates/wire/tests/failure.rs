@@ -1,6 +1,7 @@
 //! Every kind of failure: its code, its reason and its exact words.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where its set-up fails")]
 
+use process::Exit;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use wire::{DOMAIN, Failure, Full, Room};
@@ -58,13 +59,35 @@ fn all() -> Vec<(Failure, Code, &'static str, &'static str)> {
         (
             Failure::OutputMalformed {
                 image: image(),
-                exit: "exit status 0".into(),
+                exit: Exit::Code(0),
                 cause: "the output is empty".into(),
                 stderr: "boom".into(),
             },
             Code::Internal,
             "OUTPUT_NOT_A_RESOURCE_LIST",
             r#"failed to parse the output of function "example.com/f:v1" with stderr 'boom': the output is empty"#,
+        ),
+        (
+            Failure::OutputMalformed {
+                image: image(),
+                exit: Exit::Code(3),
+                cause: "the output is empty".into(),
+                stderr: "boom".into(),
+            },
+            Code::Internal,
+            "FUNCTION_FAILED",
+            r#"Failed to execute function "example.com/f:v1": exit status 3 (boom)"#,
+        ),
+        (
+            Failure::OutputMalformed {
+                image: image(),
+                exit: Exit::Signal(9),
+                cause: "the output is empty".into(),
+                stderr: String::new(),
+            },
+            Code::Internal,
+            "FUNCTION_FAILED",
+            r#"Failed to execute function "example.com/f:v1": signal: killed ()"#,
         ),
         (
             Failure::NotStarted { image: image(), cause: "exec format error".into() },
@@ -211,7 +234,8 @@ fn no_failure_outgrows_its_header() {
             stderr: text(),
             output: Box::new(long.clone().into()),
         },
-        Failure::OutputMalformed { image: text(), exit: "x".into(), cause: text(), stderr: text() },
+        Failure::OutputMalformed { image: text(), exit: Exit::Code(0), cause: text(), stderr: text() },
+        Failure::OutputMalformed { image: text(), exit: Exit::Code(1), cause: text(), stderr: text() },
         Failure::NotStarted { image: text(), cause: text() },
         Failure::TimedOut { image: text(), cause: text(), stderr: text() },
         Failure::Cancelled { image: text() },
@@ -286,11 +310,20 @@ fn the_outline_leaves_the_words_of_the_function_out() {
         (
             Failure::OutputMalformed {
                 image: image(),
-                exit: "exit status 0".into(),
+                exit: Exit::Code(0),
                 cause: "the output is empty".into(),
                 stderr: words(),
             },
             "the output is empty",
+        ),
+        (
+            Failure::OutputMalformed {
+                image: image(),
+                exit: Exit::Signal(11),
+                cause: "the output is empty".into(),
+                stderr: words(),
+            },
+            "the function failed: signal: segmentation fault",
         ),
         (Failure::TimedOut { image: image(), cause: "too late".into(), stderr: words() }, "too late"),
         (Failure::Exhausted { image: image(), cause: "too much".into(), stderr: words() }, "too much"),

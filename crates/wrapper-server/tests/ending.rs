@@ -11,7 +11,7 @@ use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use wire::client::CallOptions;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A server of a function that tells its process number in the file
 /// `started`, and goes on once there is a file `go`.

@@ -23,9 +23,9 @@ impl ExecEvaluator {
 }
 
 /// A configured executable that is not there is no failure of the call: the next runtime may have the image.
-fn absent(call: &Call, executable: &Executable, source: &io::Error) -> Failure {
+fn absent(call: &Call, executable: &Executable, source: &io::Error, hint: &str) -> Failure {
     let detail = format!(
-        "it is configured as the executable {}, which cannot be started: {source}",
+        "it is configured as the executable {}, which cannot be started: {source}{hint}",
         executable.path.display()
     );
     Failure::NotFound { image: call.asked(), detail: Some(detail) }
@@ -47,7 +47,9 @@ impl Evaluator for ExecEvaluator {
         let task =
             Task { function: &executable.function, path: executable.path.clone(), arguments: Vec::new() };
         let special = |error: &RunError| match error {
-            RunError::Start { source, .. } if is_absent(source) => Some(absent(&call, executable, source)),
+            RunError::Start { source, hint, .. } if is_absent(source) => {
+                Some(absent(&call, executable, source, hint))
+            }
             _ => None,
         };
         self.processes.run(&call, task, special).await

@@ -2,8 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fs, io,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -43,17 +41,7 @@ impl Executable {
 
 /// Whether a file can be executed by somebody; the kernel has the last word.
 pub fn check_executable(path: &Path) -> Result<(), String> {
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "is missing".to_owned(),
-        _ => format!("cannot be inspected ({error})"),
-    })?;
-    if !metadata.is_file() {
-        return Err("is not a file".to_owned());
-    }
-    if metadata.permissions().mode() & 0o111 == 0 {
-        return Err("is not executable (chmod +x is missing)".to_owned());
-    }
-    Ok(())
+    process::obstacle(path).map_or(Ok(()), Err)
 }
 
 /// What somebody says about the pods of some images.

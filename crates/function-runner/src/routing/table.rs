@@ -57,14 +57,17 @@ impl<T> Table<T> {
 
     /// Whose an image is. With a constraint, the image's highest tag is meant that is known and meets it.
     pub fn find(&self, image: &Reference, constraint: Option<&Constraint>) -> Option<Match<'_, T>> {
+        self.around(image).find_map(|claims| match constraint {
+            Some(constraint) => claims.find_meeting(constraint, image),
+            None => claims.find(image),
+        })
+    }
+
+    /// The claims to places where an image is; those that win first.
+    fn around(&self, image: &Reference) -> impl Iterator<Item = &Claims<T>> {
         let named = self.names.get(image.name()).into_iter().flatten();
         let under = named.filter(|(prefix, _)| prefix.as_ref().is_none_or(|prefix| prefix.covers(image)));
-        self.repositories.get(image.full_name()).into_iter().chain(under.map(|(_, claims)| claims)).find_map(
-            |claims| match constraint {
-                Some(constraint) => claims.find_meeting(constraint, image),
-                None => claims.find(image),
-            },
-        )
+        self.repositories.get(image.full_name()).into_iter().chain(under.map(|(_, claims)| claims))
     }
 
     /// All claims as they were written and what they lead to, by their texts.
@@ -375,16 +378,17 @@ mod tests {
     }
 
     #[test]
-    fn many_images_are_found_as_fast_as_few() {
+    fn among_many_images_only_claims_to_the_same_are_looked_at() {
         let mut table = Table::default();
         for number in 0..20_000 {
             table.add(&Claim::parse(&format!("example.com/f{number}:~1"), "").unwrap(), number).unwrap();
         }
-        let begun = std::time::Instant::now();
         for number in 0..20_000 {
-            assert_eq!(found(&table, &format!("example.com/f{number}:v1.2")), Some(number));
+            let image = format!("example.com/f{number}:v1.2");
+            assert_eq!(found(&table, &image), Some(number));
+            let image = Reference::parse(&image).unwrap();
+            let looked_at: usize = table.around(&image).map(|claims| claims.entries().count()).sum();
+            assert_eq!(looked_at, 1, "{image}");
         }
-        // Looking at all claims each time would take minutes.
-        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 }

@@ -16,7 +16,7 @@ use wire::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_function-runner");
 
 /// Hangs are told from slowness by this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A service that offers `functions`.
 pub(crate) fn runner(functions: &Functions) -> ServerBuilder {

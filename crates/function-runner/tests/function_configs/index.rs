@@ -363,7 +363,7 @@ fn first_tags_are_warmed_up_and_with_replicas_all() {
 }
 
 #[test]
-fn a_thousand_objects_are_indexed_and_found_at_once() {
+fn a_thousand_objects_are_indexed_and_each_is_found() {
     let specs = (0..1000).map(|number| {
         let name = format!("function-{number}");
         let spec = json!({
@@ -374,21 +374,12 @@ fn a_thousand_objects_are_indexed_and_found_at_once() {
         (Arc::from(name), object(number, &spec))
     });
     let many = Sources { objects: specs.collect(), ..Sources::default() };
-    let few = Sources { objects: many.objects.clone().into_iter().take(10).collect(), ..Sources::default() };
-    let begun = std::time::Instant::now();
     let many = many.build(&terms());
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    let few = few.build(&terms());
-    let image = Reference::parse("example.com/org/function-1:v2.3.4").unwrap();
-    let time = |index: &function_runner::routing::Index| {
-        let begun = std::time::Instant::now();
-        for _ in 0..10_000 {
-            assert!(index.executable(&image, None).is_some() && index.pod(&image).is_some());
-        }
-        begun.elapsed()
-    };
-    // The best of several: other work on the machine only makes it longer.
-    let best = |index| (0..5).map(|_| time(index)).min().unwrap();
-    let (with_few, with_many) = (best(&few.index), best(&many.index));
-    assert!(with_many < with_few * 3, "{with_few:?} with 10 objects, {with_many:?} with 1000");
+    for number in 0..1000 {
+        let image = Reference::parse(&format!("example.com/org/function-{number}:v2.3.4")).unwrap();
+        let executable = many.index.executable(&image, None).unwrap();
+        assert_eq!(executable.value.function, format!("function-{number}"));
+        let image = Reference::parse(&format!("example.com/org/function-{number}:v1.0.0")).unwrap();
+        assert_eq!(many.index.pod(&image).unwrap().settings.time_to_live, Some(Duration::from_mins(30)));
+    }
 }

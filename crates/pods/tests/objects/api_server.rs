@@ -57,10 +57,14 @@ impl ApiServer {
         exchange
     }
 
-    /// For this long nobody asks anything.
+    /// For this long nobody asks anything, though there is somebody who could.
     pub(crate) async fn expect_silence(&mut self, time: Duration) {
-        if let Ok(Some((request, _))) = timeout(time, self.handle.next_request()).await {
-            panic!("nothing should be asked, but {} {} is", request.method(), request.uri());
+        match timeout(time, self.handle.next_request()).await {
+            Err(_) => {}
+            Ok(Some((request, _))) => {
+                panic!("nothing should be asked, but {} {} is", request.method(), request.uri())
+            }
+            Ok(None) => panic!("the client is gone, and its silence means nothing"),
         }
     }
 }

@@ -10,9 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use process::{Environment, Finished, Folder, Limits, Program, RunError, Scratch, Supervisor};
+use process::{Environment, Finished, Folder, Limits, Log, Program, RunError, Scratch, Supervisor};
 use tokio::runtime::Runtime;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+/// How long something that must happen may take before a test is taken to hang, also on a machine that has much
+/// else to do.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A descriptor without close-on-exec, as if inherited, open before the supervisor starts.
 pub(crate) const INHERITED: i32 = 77;
@@ -131,23 +135,28 @@ pub(crate) fn zombies() -> Vec<String> {
     stats.filter(zombie).collect()
 }
 
-/// Waits until a condition holds; fails the test when it does not within the time.
-pub(crate) async fn eventually(time: Duration, what: &str, condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < time, "not within {time:?}: {what}");
-        tokio::time::sleep(milliseconds(5)).await;
-    }
+/// Waits until a condition holds; fails the test when it never does.
+pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(milliseconds(5)).await;
+        }
+    };
+    assert!(timeout(PATIENCE, waiting).await.is_ok(), "it never becomes true: {what}");
 }
 
 pub(crate) async fn gone(mark: &str) {
-    let begun = Instant::now();
-    loop {
-        let left = marked(mark);
-        if left.is_empty() {
-            return;
+    eventually("all processes are gone", || marked(mark).is_empty()).await;
+}
+
+/// Runs a function that never ends with ever longer deadlines, until it has got as far as it must.
+pub(crate) async fn timed_out(program: &Program, is_far_enough: impl Fn(&Log) -> bool) -> Log {
+    for seconds in [1, 4, 16, 64] {
+        let result = supervisor().run(program, Bytes::new(), &within(Duration::from_secs(seconds))).await;
+        let Err(RunError::TimedOut { log, .. }) = result else { panic!("{result:?}") };
+        if is_far_enough(&log) {
+            return log;
         }
-        assert!(begun.elapsed() < milliseconds(10_000), "still alive: {left:?}");
-        tokio::time::sleep(milliseconds(5)).await;
     }
+    panic!("it gets nowhere");
 }

@@ -9,8 +9,10 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::verifier::{Anyone, OwnAuthority};
 use crate::error::{RegistryErrorKind, Trouble};
+use crate::names::Resolver;
 use crate::trust::{Authority, AuthorityError, AuthorityFolder, Trust};
 
+/// The name's lookup is within it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Without a single byte for so long, a connection is given up and another tried.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -109,7 +111,7 @@ pub enum SetupError {
 
 /// The clients. Those with the user's own authority are made anew when its file changes.
 pub(super) struct Connections {
-    proxies: Vec<Proxy>,
+    way: Way,
     plain: Client,
     /// Reading the system's roots takes long, and not all who build a `Registry` ask it something.
     system: OnceLock<Client>,
@@ -119,14 +121,18 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(proxies: &Proxies, folder: Option<AuthorityFolder>) -> Result<Self, SetupError> {
-        let proxies = proxies.build()?;
+    pub(super) fn new(
+        proxies: &Proxies,
+        resolver: Resolver,
+        folder: Option<AuthorityFolder>,
+    ) -> Result<Self, SetupError> {
+        let way = Way { proxies: proxies.build()?, resolver };
         let anyone = Arc::new(Anyone(provider()));
         Ok(Self {
-            plain: client(&proxies, with_roots(RootCertStore::empty())?)?,
-            unverified: client(&proxies, with_verifier(anyone)?)?,
+            plain: way.client(with_roots(RootCertStore::empty())?)?,
+            unverified: way.client(with_verifier(anyone)?)?,
             system: OnceLock::new(),
-            proxies,
+            way,
             folder,
             own: Mutex::new(None),
         })
@@ -148,6 +154,12 @@ impl Connections {
         }
     }
 
+    /// What is wrong with the user's own authority, if there is to be one.
+    pub(super) async fn check(&self) -> Option<Trouble> {
+        self.folder.as_ref()?;
+        self.own().await.err()
+    }
+
     fn system(&self) -> Result<Client, SetupError> {
         if let Some(client) = self.system.get() {
             return Ok(client.clone());
@@ -162,7 +174,7 @@ impl Connections {
                 "the system has no root certificates: no public registry will be trusted"
             );
         }
-        let client = client(&self.proxies, with_roots(roots)?)?;
+        let client = self.way.client(with_roots(roots)?)?;
         Ok(self.system.get_or_init(|| client).clone())
     }
 
@@ -191,7 +203,7 @@ impl Connections {
         let client = OwnAuthority::new(&authority, provider())
             .map_err(SetupError::Tls)
             .and_then(|verifier| with_verifier(Arc::new(verifier)))
-            .and_then(|config| client(&self.proxies, config))
+            .and_then(|config| self.way.client(config))
             .map_err(|error| untrusted(&error))?;
         tracing::info!(file, certificates = authority.certificates.len(), "certificate authority read");
         *own = Some((authority, client.clone()));
@@ -227,23 +239,32 @@ fn with_verifier(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, 
     Ok(config)
 }
 
-/// Redirects are followed by hand: credentials and the rules of plain HTTP depend on where they lead.
-fn client(proxies: &[Proxy], tls: ClientConfig) -> Result<Client, SetupError> {
-    let builder = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .http1_only()
-        .user_agent(concat!("function-runner/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(SILENCE_TIMEOUT)
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .no_proxy();
-    proxies
-        .iter()
-        .cloned()
-        .fold(builder, reqwest::ClientBuilder::proxy)
-        .build()
-        .map_err(|error| SetupError::Tls(error.to_string()))
+/// How any host is reached.
+struct Way {
+    proxies: Vec<Proxy>,
+    resolver: Resolver,
+}
+
+impl Way {
+    /// Redirects are followed by hand: credentials and the rules of plain HTTP depend on where they lead.
+    fn client(&self, tls: ClientConfig) -> Result<Client, SetupError> {
+        let builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .dns_resolver(self.resolver.clone())
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .http1_only()
+            .user_agent(concat!("function-runner/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(SILENCE_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .no_proxy();
+        self.proxies
+            .iter()
+            .cloned()
+            .fold(builder, reqwest::ClientBuilder::proxy)
+            .build()
+            .map_err(|error| SetupError::Tls(error.to_string()))
+    }
 }

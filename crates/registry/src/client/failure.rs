@@ -7,6 +7,7 @@ use std::io;
 use rustls::{AlertDescription, CertificateError};
 
 use crate::error::clean;
+use crate::names::LookupError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
@@ -16,6 +17,10 @@ pub(super) enum Failure {
     NotTls,
     /// The other side speaks TLS, but none of ours.
     Incompatible(String),
+    /// Its name, or that of the proxy to it, has no address for us.
+    Unresolved(String),
+    /// Nobody listens there.
+    Refused(String),
     /// No connection, or one that was lost.
     Lost(String),
 }
@@ -24,17 +29,22 @@ impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotTls => formatter.write_str("it does not speak TLS"),
-            Self::Certificate(cause) | Self::Incompatible(cause) | Self::Lost(cause) => {
-                formatter.write_str(cause)
-            }
+            Self::Certificate(cause)
+            | Self::Incompatible(cause)
+            | Self::Unresolved(cause)
+            | Self::Refused(cause)
+            | Self::Lost(cause) => formatter.write_str(cause),
         }
     }
 }
 
 /// Addresses are left out: they may hold what a registry put into a redirect, such as signatures.
 pub(super) fn diagnose(error: &reqwest::Error) -> Failure {
-    if let Some(tls) = find_tls(error) {
+    if let Some(tls) = find::<rustls::Error>(error) {
         return from_tls(tls);
+    }
+    if let Some(lookup) = find::<LookupError>(error) {
+        return Failure::Unresolved(clean(&lookup.to_string()).unwrap_or_default());
     }
     if error.is_timeout() {
         return Failure::Lost("it was silent for too long".to_owned());
@@ -49,18 +59,23 @@ pub(super) fn diagnose(error: &reqwest::Error) -> Failure {
     } else {
         innermost.to_string()
     };
-    Failure::Lost(clean(&cause).unwrap_or_default())
+    let cause = clean(&cause).unwrap_or_default();
+    match find::<io::Error>(error) {
+        Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => Failure::Refused(cause),
+        _ => Failure::Lost(cause),
+    }
 }
 
-fn find_tls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+/// The outermost error of a kind.
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut current = Some(error);
     while let Some(error) = current {
-        if let Some(found) = error.downcast_ref::<rustls::Error>() {
+        if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
         // An I/O error passes over the error it wraps when asked for its source.
         if let Some(wrapped) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
-            && let Some(found) = find_tls(wrapped)
+            && let Some(found) = find::<E>(wrapped)
         {
             return Some(found);
         }

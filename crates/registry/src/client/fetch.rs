@@ -1,14 +1,13 @@
 //! One question to a registry, with the proof it wants and as many attempts as make sense.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{StatusCode, Url};
 use tokio::time::Instant;
 
 use super::challenge::{self, Challenge};
-use super::retry::{Pauses, retry_after};
+use super::retry::{Again, Pauses, retry_after};
 use super::token::{self, Authorization, Tokens};
 use super::transport::{Answer, Question, Transport, Unanswered};
 use super::words;
@@ -16,6 +15,9 @@ use crate::credentials::{Keychain, KeychainError, Login, Secret};
 use crate::error::{RegistryErrorKind, Trouble};
 use crate::reference::{DOCKER_HUB, Reference};
 use crate::trust::Trust;
+
+/// The longest name that a name server can be asked for.
+const LONGEST_HOST: usize = 253;
 
 /// The questions about one image at one registry.
 pub(super) struct Session<'a> {
@@ -62,16 +64,6 @@ pub(super) struct Refusal {
     again: Again,
 }
 
-/// Whether to try again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
-    Never,
-    /// After a pause of our choice.
-    Soon,
-    /// After the pause the registry wishes.
-    After(Duration),
-}
-
 impl Refusal {
     pub(super) fn lasting(trouble: Trouble) -> Self {
         Self { trouble, again: Again::Never }
@@ -100,8 +92,7 @@ impl Refusal {
 
 impl From<Unanswered> for Refusal {
     fn from(unanswered: Unanswered) -> Self {
-        let again = if unanswered.may_pass { Again::Soon } else { Again::Never };
-        Self { trouble: unanswered.trouble, again }
+        Self { trouble: unanswered.trouble, again: unanswered.again }
     }
 }
 
@@ -156,12 +147,7 @@ impl Session<'_> {
                 Ok(fetched) => return Ok(fetched),
                 Err(refusal) => refusal,
             };
-            let wished = match refusal.again {
-                Again::Never => return Err(refusal.trouble),
-                Again::Soon => None,
-                Again::After(wished) => Some(wished),
-            };
-            let Some(pause) = pauses.next(wished) else {
+            let Some(pause) = pauses.next(refusal.again) else {
                 let mut trouble = refusal.trouble;
                 if pauses.attempts() > 1 {
                     trouble.problem = format!("{} (after {} attempts)", trouble.problem, pauses.attempts());
@@ -352,6 +338,12 @@ impl Session<'_> {
 
     fn address(&self, path: &str) -> Result<Url, Refusal> {
         let host = api_host(&self.image);
+        if crate::trust::host_of(host).len() > LONGEST_HOST {
+            return Err(Refusal::lasting(Trouble::invalid(
+                format!("{host} is too long for the name of a host"),
+                "check the image's name",
+            )));
+        }
         Url::parse(&format!("https://{host}/v2/{}/{path}", self.repository())).map_err(|error| {
             Refusal::lasting(Trouble::invalid(
                 format!("{host} is not the address of a registry: {error}"),

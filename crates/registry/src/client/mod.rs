@@ -18,10 +18,11 @@ mod verifier;
 mod words;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 pub use self::connection::{Proxies, SetupError};
@@ -36,6 +37,7 @@ use self::transport::Transport;
 use crate::credentials::Keychain;
 use crate::error::{RegistryError, RegistryErrorKind, Trouble};
 use crate::metadata::{Metadata, Platform};
+use crate::names::Resolver;
 use crate::trust::AuthorityFolder;
 use crate::{AllowedImages, Reference};
 
@@ -66,6 +68,8 @@ pub struct Options {
     pub platform: Platform,
     /// The proxies between us and registries.
     pub proxies: Proxies,
+    /// What finds the addresses of names.
+    pub resolver: Resolver,
 }
 
 impl Default for Options {
@@ -79,6 +83,7 @@ impl Default for Options {
             allowed: AllowedImages::default(),
             platform: Platform::default(),
             proxies: Proxies::from_environment(),
+            resolver: Resolver::default(),
         }
     }
 }
@@ -120,10 +125,11 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// A client. It asks nothing yet, and reads neither credentials nor certificates.
     pub fn new(options: Options) -> Result<Self, SetupError> {
-        let Options { keychain, private, insecure_registries, mirrors, allowed, platform, proxies } = options;
+        let Options { keychain, private, insecure_registries, mirrors, allowed, platform, proxies, resolver } =
+            options;
         let folder = private.as_ref().and_then(|private| private.ca_folder.clone()).map(AuthorityFolder::new);
         Ok(Self(Arc::new(Inner {
-            transport: Transport::new(Connections::new(&proxies, folder)?, insecure_registries),
+            transport: Transport::new(Connections::new(&proxies, resolver, folder)?, insecure_registries),
             tokens: Tokens::default(),
             keychain,
             private,
@@ -131,6 +137,31 @@ impl Registry {
             allowed,
             platform,
         })))
+    }
+
+    /// What is wrong with the credentials and certificates that registries are asked with, as their files are now;
+    /// one line each. They are read again when they are needed.
+    pub async fn check(&self) -> Vec<String> {
+        let Inner { keychain, private, transport, .. } = &*self.0;
+        let private = private.as_ref().map(|private| &private.keychain);
+        let mut problems = Vec::new();
+        for keychain in private.into_iter().chain([keychain]) {
+            problems.extend(keychain.check().await.iter().map(ToString::to_string));
+        }
+        // What is asked for by flag ought to be there.
+        if let Some(path) = private.and_then(Keychain::path).map(Path::to_owned) {
+            let shown = path.display().to_string();
+            let exists = spawn_blocking(move || path.try_exists()).await;
+            if exists.is_ok_and(|exists| matches!(exists, Ok(false))) {
+                problems.push(format!(
+                    "there is no Docker config file {shown}, so private registries are asked without a login; put it \
+                     there, or name another with --registry-auth-secret-path"
+                ));
+            }
+        }
+        let trouble = transport.check().await;
+        problems.extend(trouble.map(|trouble| format!("{}; {}", trouble.problem, trouble.remedy)));
+        problems
     }
 
     /// What an image says about itself, asked anew. Without a deadline it takes half a minute at most.

@@ -10,6 +10,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// With pauses of our own, that is about six seconds: what lasts longer is for the caller to know.
 const MOST_ATTEMPTS: u32 = 6;
 
+/// Whether to ask again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    Never,
+    /// Once, after a short pause.
+    Once,
+    /// After pauses of our choice.
+    Soon,
+    /// After the pause the registry wishes.
+    After(Duration),
+}
+
 /// The pauses of one question.
 #[derive(Debug)]
 pub(super) struct Pauses {
@@ -23,9 +35,15 @@ impl Pauses {
     }
 
     /// The pause before the next attempt. `None`: there is none, or the deadline would pass meanwhile.
-    pub(super) fn next(&mut self, wished: Option<Duration>) -> Option<Duration> {
+    pub(super) fn next(&mut self, again: Again) -> Option<Duration> {
         self.attempts += 1;
-        if self.attempts >= MOST_ATTEMPTS {
+        let (most, wished) = match again {
+            Again::Never => (1, None),
+            Again::Once => (2, None),
+            Again::Soon => (MOST_ATTEMPTS, None),
+            Again::After(wished) => (MOST_ATTEMPTS, Some(wished)),
+        };
+        if self.attempts >= most {
             return None;
         }
         let own = LONGEST_PAUSE.min(FIRST_PAUSE * 2_u32.saturating_pow(self.attempts - 1));
@@ -65,7 +83,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_and_end() {
         let mut pauses = Pauses::new(Instant::now() + Duration::from_mins(10));
-        let all: Vec<_> = std::iter::from_fn(|| pauses.next(None)).collect();
+        let all: Vec<_> = std::iter::from_fn(|| pauses.next(Again::Soon)).collect();
         assert_eq!(all.len(), 5);
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
         assert!(all[0] >= Duration::from_millis(150) && all[4] <= Duration::from_secs(5), "{all:?}");
@@ -74,11 +92,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_pause_passes_the_deadline() {
         let mut pauses = Pauses::new(Instant::now() + Duration::from_secs(10));
-        assert_eq!(pauses.next(Some(Duration::from_secs(9))), Some(Duration::from_secs(9)));
-        assert_eq!(pauses.next(Some(Duration::from_secs(11))), None);
-        assert_eq!(pauses.next(Some(Duration::ZERO)), Some(FIRST_PAUSE), "a registry cannot make us spin");
+        assert_eq!(pauses.next(Again::After(Duration::from_secs(9))), Some(Duration::from_secs(9)));
+        assert_eq!(pauses.next(Again::After(Duration::from_secs(11))), None);
+        assert_eq!(
+            pauses.next(Again::After(Duration::ZERO)),
+            Some(FIRST_PAUSE),
+            "a registry cannot make us spin"
+        );
         let mut late = Pauses::new(Instant::now());
-        assert_eq!(late.next(None), None);
+        assert_eq!(late.next(Again::Soon), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_will_not_pass_soon_is_not_asked_for_long() {
+        let pauses = || Pauses::new(Instant::now() + Duration::from_mins(10));
+        assert_eq!(pauses().next(Again::Never), None);
+        let mut once = pauses();
+        assert!(once.next(Again::Once).is_some_and(|pause| pause < 2 * FIRST_PAUSE));
+        assert_eq!(once.next(Again::Once), None);
+        let mut later = pauses();
+        assert!(later.next(Again::Soon).is_some());
+        assert_eq!(later.next(Again::Once), None, "it was there a moment ago");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use reqwest::{Method, StatusCode, Url};
 
 use super::connection::Connections;
 use super::failure::{Failure, diagnose};
+use super::retry::Again;
 use crate::error::{RegistryErrorKind, Trouble};
 use crate::trust::{Trust, is_insecure, is_local};
 
@@ -55,18 +56,23 @@ pub(super) struct Answer {
 pub(super) struct Unanswered {
     pub(super) trouble: Trouble,
     /// Whether asking again may help.
-    pub(super) may_pass: bool,
+    pub(super) again: Again,
 }
 
 impl Unanswered {
     fn lasting(trouble: Trouble) -> Self {
-        Self { trouble, may_pass: false }
+        Self { trouble, again: Again::Never }
     }
 }
 
 impl Transport {
     pub(super) fn new(connections: Connections, insecure: Vec<String>) -> Self {
         Self { connections, insecure, plain: Mutex::new(HashSet::new()) }
+    }
+
+    /// What is wrong with the user's own authority, if there is to be one.
+    pub(super) async fn check(&self) -> Option<Trouble> {
+        self.connections.check().await
     }
 
     /// Whether plain HTTP may be spoken with a host.
@@ -170,7 +176,12 @@ impl Transport {
                 }
                 Err(failure) => {
                     self.remember(&host, false);
+                    let is_nowhere = matches!(failure, Failure::Unresolved(_));
                     unreached.get_or_insert(failure);
+                    // It has no address by another scheme either.
+                    if is_nowhere {
+                        break;
+                    }
                 }
             }
         }
@@ -178,8 +189,15 @@ impl Transport {
             return Err(Unanswered::lasting(untrusted(&host, &cause, question.own_authority)));
         }
         let failure = unreached.unwrap_or(Failure::Lost("there is no way to it".to_owned()));
-        let may_pass = !matches!(failure, Failure::Incompatible(_) | Failure::NotTls);
-        Err(Unanswered { trouble: unreachable(&host, failure), may_pass })
+        let again = match failure {
+            // A lookup has its own patience.
+            Failure::Certificate(_) | Failure::NotTls | Failure::Incompatible(_) | Failure::Unresolved(_) => {
+                Again::Never
+            }
+            Failure::Refused(_) => Again::Once,
+            Failure::Lost(_) => Again::Soon,
+        };
+        Err(Unanswered { trouble: unreachable(&host, failure), again })
     }
 
     async fn send(&self, question: &Question, trust: Trust) -> Result<Result<Answer, Failure>, Unanswered> {
@@ -238,7 +256,7 @@ impl Answer {
                         self.host,
                         body.len()
                     ));
-                    return Err(Unanswered { trouble, may_pass: true });
+                    return Err(Unanswered { trouble, again: Again::Soon });
                 }
             }
         }
@@ -320,6 +338,11 @@ fn unreachable(host: &str, failure: Failure) -> Trouble {
             RegistryErrorKind::Untrusted,
             format!("{host} and we have no TLS version or cipher in common: {cause}"),
             "make it speak TLS 1.2 or newer",
+        ),
+        Failure::Unresolved(cause) => Trouble::new(
+            RegistryErrorKind::Unavailable,
+            format!("{host} cannot be reached: {cause}"),
+            "check the image's name, and the name servers of /etc/resolv.conf",
         ),
         other => Trouble::unavailable(format!("{host} cannot be reached: {other}")),
     }

@@ -81,6 +81,11 @@ impl Config {
         Ok(Self { entries, store })
     }
 
+    /// All entries.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// The entries for an image, the one to ask first before the others.
     pub(super) fn entries_for(&self, image: &Reference) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.pattern.matches(image))

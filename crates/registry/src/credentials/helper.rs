@@ -65,7 +65,7 @@ impl Helper {
     }
 
     /// In folders with a full path only: what the working folder holds is not ours to choose.
-    fn find(&self, folders: &OsStr) -> Option<PathBuf> {
+    pub(super) fn find(&self, folders: &OsStr) -> Option<PathBuf> {
         std::env::split_paths(folders).filter(|folder| folder.is_absolute()).find_map(|folder| {
             let program = folder.join(&self.program);
             let metadata = program.metadata().ok()?;

@@ -55,7 +55,7 @@ async fn a_blob_that_breaks_off_is_asked_for_again_and_then_told() {
         reply
     })
     .await;
-    let error = client().metadata(&image(&name(&server)), within(3)).await.unwrap_err();
+    let error = client().metadata(&image(&name(&server)), within(120)).await.unwrap_err();
     assert_eq!(error.kind(), Unavailable, "{error}");
     assert!(error.to_string().contains("broke off after 10 bytes"), "{error}");
     assert!(server.count("/blobs/") > 1);
@@ -64,18 +64,19 @@ async fn a_blob_that_breaks_off_is_asked_for_again_and_then_told() {
 #[tokio::test]
 async fn bodies_are_bounded_before_they_are_kept() {
     let server = serve(|request| {
-        let mut reply = Reply::ok(vec![b' '; 20_000_000]);
-        if request.target.contains("unannounced") {
-            reply.announced = Announced::Nothing;
+        if request.target.contains("endless") {
+            return Reply {
+                is_endless: true,
+                announced: Announced::Nothing,
+                ..Reply::ok(vec![b' '; 64 * 1024])
+            };
         }
-        reply
+        // Whoever reads on finds out that there is nothing.
+        Reply { announced: Announced::Bytes(20_000_000), ..Reply::ok("") }
     })
     .await;
-    for (tag, part) in [("announced", "20000000 bytes"), ("unannounced", "more bytes than announced")] {
-        let before = server.sent.load(Ordering::SeqCst);
+    for (tag, part) in [("announced", "20000000 bytes"), ("endless", "more bytes than announced")] {
         refusal(&client(), &format!("{}/functions/a:{tag}", server.host), Invalid, part).await;
-        let sent = server.sent.load(Ordering::SeqCst) - before;
-        assert!(sent < 14_000_000, "{tag}: took {sent} bytes");
     }
     assert_eq!(server.count("/manifests/"), 2, "it is not asked for again");
 }
@@ -94,11 +95,10 @@ async fn a_slow_drip_ends_at_the_deadline() {
     let ours = Image::new(OCI, "amd64");
     let server =
         serve(move |request| Reply { drip: Some(Duration::from_millis(100)), ..right(&ours, request) }).await;
-    let begin = Instant::now();
     let error = client().metadata(&image(&name(&server)), within(1)).await.unwrap_err();
     assert_eq!(error.kind(), TimedOut, "{error}");
     assert!(error.to_string().contains(&server.host), "{error}");
-    assert!((900..1500).contains(&begin.elapsed().as_millis()), "{:?}", begin.elapsed());
+    assert_eq!(server.count("/blobs/"), 0, "nothing has come in full");
 }
 
 #[tokio::test]
@@ -147,24 +147,22 @@ async fn a_storm_of_429_is_weathered_or_told() {
 
     let words = r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"pull rate\u001b[31m limit"}]}"#;
     let server = serve(move |_| Reply::status(429, words).with("Retry-After", "3600")).await;
-    let begin = Instant::now();
     refusal(&client(), &name(&server), Unavailable, "TOOMANYREQUESTS: pull rate [31m limit").await;
-    assert!(begin.elapsed() < Duration::from_secs(2), "there is no use in waiting for what comes too late");
+    assert_eq!(server.count("/manifests/"), 1, "there is no use in waiting for what comes too late");
 
     let server = serve(|_| Reply::status(429, "")).await;
-    let begin = Instant::now();
-    let error = client().metadata(&image(&name(&server)), within(2)).await.unwrap_err();
+    let error = client().metadata(&image(&name(&server)), within(120)).await.unwrap_err();
     assert_eq!(error.kind(), Unavailable, "{error}");
-    assert!(begin.elapsed() < Duration::from_secs(2));
-    assert!((3..=5).contains(&server.count("/manifests/")), "{}", server.count("/manifests/"));
+    assert!(error.to_string().contains("(after 6 attempts)"), "{error}");
+    assert_eq!(server.count("/manifests/"), 6);
 }
 
 #[tokio::test]
 async fn a_registry_that_is_not_there_is_unavailable() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = client().metadata(&image(&format!("127.0.0.1:{port}/a:v1")), within(2)).await.unwrap_err();
-    assert_eq!(error.kind(), Unavailable, "{error}");
-    assert!(error.to_string().contains("refused") && error.to_string().contains("attempts"), "{error}");
+    // A moment later somebody might listen, but nobody waits for long.
+    let error = refusal(&client(), &format!("127.0.0.1:{port}/a:v1"), Unavailable, "refused").await;
+    assert!(error.to_string().contains("(after 2 attempts)"), "{error}");
 }
 
 #[tokio::test]

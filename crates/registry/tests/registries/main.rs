@@ -8,6 +8,7 @@
 )]
 
 mod hostile;
+mod names;
 mod real;
 mod roads;
 mod support;

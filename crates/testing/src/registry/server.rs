@@ -100,7 +100,7 @@ async fn start(folder: &Path, name: &str, auth: &str, tls: &str) -> (String, Chi
     let begin = Instant::now();
     while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         let ended = process.try_wait().unwrap();
-        if ended.is_some() || begin.elapsed() > Duration::from_secs(20) {
+        if ended.is_some() || begin.elapsed() > Duration::from_mins(2) {
             let log = std::fs::read_to_string(folder.join(format!("{name}.log"))).unwrap();
             let _ = process.kill();
             panic!("docker-registry does not listen ({ended:?}): {log}");

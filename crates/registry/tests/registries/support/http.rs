@@ -1,6 +1,5 @@
 //! A small HTTP server that says what a test wants, right or wrong.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,6 +42,8 @@ pub(crate) struct Reply {
     pub(crate) announced: Announced,
     /// A pause after each byte.
     pub(crate) drip: Option<Duration>,
+    /// Whether the body begins again at its end.
+    pub(crate) is_endless: bool,
 }
 
 impl Reply {
@@ -63,8 +64,6 @@ impl Reply {
 pub(crate) struct Server {
     pub(crate) host: String,
     pub(crate) requests: Arc<Mutex<Vec<Request>>>,
-    /// Bytes of bodies that went out.
-    pub(crate) sent: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -107,28 +106,28 @@ async fn start(
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let name = if tls.is_some() { "localhost" } else { "127.0.0.1" };
     let host = format!("{name}:{}", listener.local_addr().unwrap().port());
-    let (requests, sent) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+    let requests = Arc::new(Mutex::new(Vec::new()));
     let reply = Arc::new(reply);
     let task = tokio::spawn({
-        let (requests, sent) = (Arc::clone(&requests), Arc::clone(&sent));
+        let requests = Arc::clone(&requests);
         async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (tls, reply) = (tls.clone(), Arc::clone(&reply));
-                let (requests, sent) = (Arc::clone(&requests), Arc::clone(&sent));
+                let requests = Arc::clone(&requests);
                 tokio::spawn(async move {
                     match tls {
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                converse(stream, &*reply, &requests, &sent).await;
+                                converse(stream, &*reply, &requests).await;
                             }
                         }
-                        None => converse(stream, &*reply, &requests, &sent).await,
+                        None => converse(stream, &*reply, &requests).await,
                     }
                 });
             }
         }
     });
-    Server { host, requests, sent, task }
+    Server { host, requests, task }
 }
 
 /// A proxy that leads every tunnel to one place, whatever the name asked for. Its requests are those names.
@@ -150,7 +149,7 @@ pub(crate) async fn tunnel(place: String) -> Server {
             });
         }
     });
-    Server { host, requests, sent: Arc::default(), task }
+    Server { host, requests, task }
 }
 
 /// A client that speaks TLS with us has no first line.
@@ -169,7 +168,6 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     reply: &(impl Fn(&Request) -> Reply + ?Sized),
     requests: &Mutex<Vec<Request>>,
-    sent: &AtomicUsize,
 ) {
     let mut stream = BufReader::new(stream);
     let Some(request) = read_head(&mut stream).await else { return };
@@ -190,13 +188,17 @@ async fn converse(
         return;
     }
     let size = if reply.drip.is_some() { 1 } else { 64 * 1024 };
-    for chunk in reply.body.chunks(size) {
-        if stream.write_all(chunk).await.is_err() || stream.flush().await.is_err() {
-            return;
+    loop {
+        for chunk in reply.body.chunks(size) {
+            if stream.write_all(chunk).await.is_err() || stream.flush().await.is_err() {
+                return;
+            }
+            if let Some(pause) = reply.drip {
+                tokio::time::sleep(pause).await;
+            }
         }
-        sent.fetch_add(chunk.len(), Ordering::SeqCst);
-        if let Some(pause) = reply.drip {
-            tokio::time::sleep(pause).await;
+        if !reply.is_endless {
+            break;
         }
     }
     let _ = stream.shutdown().await;

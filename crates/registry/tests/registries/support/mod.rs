@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod tokens;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use registry::{
     AllowedImages, Keychain, Metadata, Options, Platform, PrivateOptions, Proxies, Reference, Registry,
-    RegistryError, RegistryErrorKind,
+    RegistryError, RegistryErrorKind, Resolver,
 };
 pub(crate) use testing::registry::{RealRegistry, certificates, docker_config, images};
 use tokio::time::Instant;
@@ -23,6 +24,7 @@ pub(crate) fn options() -> Options {
         allowed: AllowedImages::default(),
         platform: Platform::linux("amd64"),
         proxies: Proxies::none(),
+        resolver: Resolver::default(),
     }
 }
 
@@ -44,7 +46,7 @@ pub(crate) fn within(seconds: u64) -> Option<Instant> {
 }
 
 pub(crate) async fn inspect(client: &Registry, text: &str) -> Result<Metadata, RegistryError> {
-    client.metadata(&image(text), within(20)).await
+    client.metadata(&image(text), within(120)).await
 }
 
 /// The error of an image that must not be read, checked for what every error must have.
