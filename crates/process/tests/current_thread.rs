@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use common::{LIMITS, PATIENCE, gone, milliseconds, program, shell, unique, within};
 use process::{RunError, Supervisor};
