@@ -97,7 +97,7 @@ pub(crate) const FUNCTIONS: Flag<PathBuf> =
 pub(crate) const CONFIG: Flag<PathBuf> = Flag::path(
     "config",
     "./config.yaml",
-    "Which images the executables serve; changes take effect at once. May be missing unless given.",
+    "Which images the executables serve; changes take effect at once. May be missing unless given; empty means none.",
 )
 .placeholder("FILE");
 pub(crate) const FUNCTION_TIMEOUT: Flag<GoDuration> = Flag::duration(

@@ -197,7 +197,10 @@ pub(crate) fn start_routing(
         check: check_executable,
     });
     let settings = FileSettings {
-        config: exec.map(|exec| (exec.config.clone(), exec.config_required)),
+        // Who names none has none, as in the original.
+        config: exec
+            .filter(|exec| !exec.config.as_os_str().is_empty())
+            .map(|exec| (exec.config.clone(), exec.config_required)),
         pod_cache: pod.map(|pod| pod.cache_config.clone()),
         function_configs,
     };

@@ -269,7 +269,7 @@ fn what_is_not_known_is_told_and_passed_over() {
             r#"line 6: an entry is left out: it has no key "function""#,
         ]
     );
-    for odd in ["5: x\nfunctions: []\n", "~: x\n", "functions: [{}]\n"] {
+    for odd in ["5: x\nfunctions: []\n", "functions: [{}]\n"] {
         assert!(ConfigFile::parse(odd.as_bytes()).is_ok(), "{odd:?}");
     }
 }
@@ -408,4 +408,14 @@ fn deep_nesting_and_aliases_are_refused_quickly() {
     let aliased = format!("{images}{}", "- {function: f, images: *i}\n".repeat(1000));
     // A million references from a few kilobytes: refused or read, but not for ever.
     let _ = ConfigFile::parse(aliased.as_bytes());
+}
+
+#[tokio::test]
+async fn an_empty_name_of_the_file_means_none() {
+    let functions = Functions::new().with_script("echo", "cat");
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("config.yaml"), "not even read: [").unwrap();
+    let server =
+        runner(&functions).folder(folder.path()).flags(["--config=", "--disable-runtimes=pod"]).start();
+    assert_eq!(code(&server.client().await, "example.com/echo:v1").await, Code::NotFound);
 }

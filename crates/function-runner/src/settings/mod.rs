@@ -101,7 +101,7 @@ pub struct FunctionConfigSettings {
 pub struct ExecSettings {
     /// The folder of the executables.
     pub functions: PathBuf,
-    /// The file that says which images they serve.
+    /// The file that says which images they serve; empty if there is none.
     pub config: PathBuf,
     /// Whether that file was asked for, so that it must be there.
     pub config_required: bool,
@@ -231,10 +231,11 @@ pub(crate) fn read_folder(flags: &Flags) -> Option<PathBuf> {
 }
 
 pub(crate) fn read_exec(flags: &Flags) -> ExecSettings {
+    let config = flags.get(&args::CONFIG);
     ExecSettings {
         functions: flags.get(&args::FUNCTIONS),
-        config: flags.get(&args::CONFIG),
-        config_required: flags.given(&args::CONFIG),
+        config_required: flags.given(&args::CONFIG) && !config.as_os_str().is_empty(),
+        config,
     }
 }
 
