@@ -142,6 +142,18 @@ impl RunError {
         Self::Start { program: program.to_owned(), hint: hint(program, &source), source }
     }
 
+    /// Whether the system had too little of something in that moment: descriptors, processes, memory.
+    pub fn may_pass(&self) -> bool {
+        use rustix::io::Errno;
+        let (Self::Start { source, .. } | Self::Folder { source, .. } | Self::Watch { source, .. }) = self
+        else {
+            return false;
+        };
+        [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM]
+            .iter()
+            .any(|errno| source.raw_os_error() == Some(errno.raw_os_error()))
+    }
+
     /// The log of a function that had started.
     pub fn log(&self) -> Option<&Log> {
         match self {

@@ -125,6 +125,10 @@ pub fn run_failure(image: &str, error: &RunError, timed_out: impl FnOnce(String)
             let cause = format!("{error}; give the function more with resources.{remedy}.memory");
             Failure::Exhausted { image, cause, stderr }
         }
+        RunError::Start { .. } | RunError::Folder { .. } | RunError::Watch { .. } if error.may_pass() => {
+            let remedy = "try again; if it lasts, raise the limits of open files, processes or memory";
+            Failure::Exhausted { image, cause: format!("{error}; {remedy}"), stderr }
+        }
         RunError::Start { .. } | RunError::Folder { .. } | RunError::Watch { .. } => {
             Failure::NotStarted { image, cause: error.to_string() }
         }
@@ -134,6 +138,21 @@ pub fn run_failure(image: &str, error: &RunError, timed_out: impl FnOnce(String)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_system_has_too_little_of_may_be_there_soon() {
+        let failure = |number: i32| {
+            let source = std::io::Error::from_raw_os_error(number);
+            let error = RunError::Start { program: "/f".into(), source, hint: String::new() };
+            run_failure("x", &error, |_| Failure::Cancelled { image: String::new() })
+        };
+        // EAGAIN, ENOMEM, ENFILE, EMFILE.
+        for number in [11, 12, 23, 24] {
+            assert_eq!(failure(number).code(), tonic::Code::ResourceExhausted);
+        }
+        assert!(failure(24).message().contains("cannot start /f: Too many open files"));
+        assert_eq!(failure(2).code(), tonic::Code::Internal);
+    }
 
     #[test]
     fn out_of_memory_is_told_with_its_limit_and_the_remedy() {
