@@ -29,7 +29,7 @@ fn prose(path: &Path) -> String {
     let fenced: BTreeSet<usize> =
         blocks(&text).iter().flat_map(|block| block.line..=block.line + block.lines.len() + 1).collect();
     let lines = text.lines().enumerate().filter(|(number, _)| !fenced.contains(&(number + 1)));
-    lines.map(|(_, line)| format!("{line}\n")).collect()
+    lines.flat_map(|(_, line)| [line, "\n"]).collect()
 }
 
 /// What headings are called in addresses.
