@@ -8,7 +8,8 @@ use std::{
 };
 
 use function_runner::builtin::{self, Builtin};
-use testing::released;
+use testing::{Server, released};
+use wire::client::CallOptions;
 
 /// Numbers of every kind, and what only looks like one.
 const ITEM: &str = r#"  - apiVersion: example.com/v1
@@ -252,6 +253,30 @@ fn the_example_leaves_numbers_as_they_are_written() {
     let config = format!("--config={}", testing::checkout().join("examples/config.yaml").display());
     let eval = run(&runner, &["eval", &functions, &config, "--image=set-owner"], &input);
     assert_output("eval set-owner", &eval, &expected);
+}
+
+#[tokio::test]
+async fn the_service_and_the_wrapper_hand_numbers_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let function = released("set-owner");
+    std::os::unix::fs::symlink(&function, folder.path().join("set-owner")).unwrap();
+    let config = testing::checkout().join("examples/config.yaml");
+    let flags = [
+        format!("--functions={}", folder.path().display()),
+        format!("--config={}", config.display()),
+        "--builtin-functions=all".to_owned(),
+    ];
+    let service = Server::of(released("function-runner")).flags(flags).start();
+    let client = service.client().await;
+    for case in CASES.iter().chain([&OWNER]) {
+        let answer =
+            client.evaluate(case.function, case.input().into(), CallOptions::default()).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer.resource_list), case.expected(), "{}", case.function);
+    }
+    let wrapper = Server::of(released("wrapper-server")).rest(["--", function.to_str().unwrap()]).start();
+    let client = wrapper.client().await;
+    let answer = client.evaluate("x", OWNER.input().into(), CallOptions::default()).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer.resource_list), OWNER.expected());
 }
 
 #[test]
