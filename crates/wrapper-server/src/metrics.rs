@@ -4,11 +4,10 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use wire::{FinishedRpc, Observer};
+use wire::{FinishedRpc, Observer, PageFormat};
 
 use crate::log::Log;
 
@@ -36,6 +35,10 @@ static KINDS: [Kind; 3] = [
         name: "rpc_server_duration_milliseconds",
         help: "How long gRPC calls took, health checks included.",
         bounds: &[
+            (50, "0.05"),
+            (100, "0.1"),
+            (250, "0.25"),
+            (500, "0.5"),
             (1000, "1"),
             (2500, "2.5"),
             (5000, "5"),
@@ -132,7 +135,7 @@ impl Metrics {
 
     /// Offers the page, as the standard variables say. A port that cannot be
     /// had is no reason not to evaluate functions.
-    pub(crate) fn offer(&self, log: Log) {
+    pub(crate) async fn offer(&self, log: Log) {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         match variable("OTEL_METRICS_EXPORTER").as_deref() {
             None | Some("prometheus") => {}
@@ -144,25 +147,28 @@ impl Metrics {
                 return;
             }
         }
-        let host = variable("OTEL_EXPORTER_PROMETHEUS_HOST").map(|host| match host.as_str() {
-            "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
-            address => address.parse(),
-        });
-        let port = variable("OTEL_EXPORTER_PROMETHEUS_PORT").map_or(Ok(9464), |port| port.parse());
-        let (Ok(host), Ok(port)) = (host.transpose(), port) else {
-            log.warn("OTEL_EXPORTER_PROMETHEUS_HOST or _PORT is no address or port: no metrics are offered");
+        let host = variable("OTEL_EXPORTER_PROMETHEUS_HOST");
+        let Ok(port) = variable("OTEL_EXPORTER_PROMETHEUS_PORT").map_or(Ok(9464), |port| port.parse()) else {
+            log.warn("OTEL_EXPORTER_PROMETHEUS_PORT is no port: no metrics are offered");
             return;
         };
         if port == 0 {
             return;
         }
-        match wire::listen(host, port) {
+        let listener = match &host {
+            Some(host) => wire::listen_on(host, port).await,
+            None => wire::listen(None, port),
+        };
+        match listener {
             Ok(listener) => {
                 let metrics = self.clone();
-                tokio::spawn(wire::serve_metrics(listener, move || metrics.page()));
+                tokio::spawn(wire::serve_metrics(listener, move |_| (PageFormat::Text, metrics.page())));
             }
             Err(error) => {
-                log.warn(format_args!("cannot listen on port {port} for metrics: {error}; none are offered"));
+                let on = host.map(|host| format!(" of {host}")).unwrap_or_default();
+                log.warn(format_args!(
+                    "cannot listen on port {port}{on} for metrics: {error}; none are offered"
+                ));
             }
         }
     }
@@ -191,7 +197,7 @@ mod tests {
     #[test]
     fn the_page_counts_values_up_to_each_bound() {
         let metrics = Metrics::default();
-        for (microseconds, received) in [(999, 0), (1000, 4096), (2_500, 4097), (400_000_007, u64::MAX)] {
+        for (microseconds, received) in [(50, 0), (1000, 4096), (2_500, 4097), (400_000_007, u64::MAX)] {
             metrics.finished(&FinishedRpc {
                 service: "a.Service",
                 method: "Method",
@@ -206,11 +212,12 @@ mod tests {
             "rpc_system=\"grpc\",rpc_service=\"a.Service\",rpc_method=\"Method\",rpc_grpc_status_code=\"13\"";
         for line in [
             "# TYPE rpc_server_duration_milliseconds histogram".to_owned(),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"0.05\"}} 1"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"1\"}} 2"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"2.5\"}} 3"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"300000\"}} 3"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"+Inf\"}} 4"),
-            format!("rpc_server_duration_milliseconds_sum{{{labels}}} 400004.506"),
+            format!("rpc_server_duration_milliseconds_sum{{{labels}}} 400003.557"),
             format!("rpc_server_duration_milliseconds_count{{{labels}}} 4"),
             format!("rpc_server_request_size_bytes_bucket{{{labels},le=\"4096\"}} 2"),
             format!("rpc_server_request_size_bytes_sum{{{labels}}} {}.000", u64::MAX),

@@ -104,7 +104,7 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     let supervisor = Supervisor::start_with_watchdog()?;
     let health = Health::new();
     let metrics = Metrics::default();
-    metrics.offer(log);
+    metrics.offer(log).await;
     let limits =
         Limits { deadline: None, max_output: limit.saturating_sub(wire::ENVELOPE), max_log: Limits::MAX_LOG };
     let entrypoint = program.path.display().to_string();
