@@ -520,6 +520,9 @@ fn an_endpoint_means_otlp_over_http_and_the_exporters_variables_win() {
         pair("[Prometheus]", "[]")
     );
     assert_eq!(telemetry(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]), pair(&grpc, &grpc));
+    let around = Around { variables: &[ENDPOINT], files: &[] };
+    let both = read_on(&around, &["--metrics-port=9000"]).unwrap().telemetry;
+    assert_eq!(format!("{:?}", both.metrics), otlp.replace(']', ", Prometheus]"));
     // A scheme decides about encryption; gRPC without one is encrypted unless told otherwise.
     let bare = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")];
     assert!(telemetry(&bare).1.contains("tls: Some("), "{:?}", telemetry(&bare));

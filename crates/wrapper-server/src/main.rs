@@ -5,6 +5,7 @@
 mod copy;
 mod log;
 mod metrics;
+mod otlp;
 mod probe;
 mod serve;
 

@@ -7,13 +7,19 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use prost::Message as _;
 use wire::{FinishedRpc, Observer, PageFormat};
 
-use crate::log::Log;
+use crate::{
+    log::Log,
+    otlp::{self, HistogramPoint, Metric},
+};
 
 /// A histogram's name and meaning.
 struct Kind {
     name: &'static str,
+    /// Name and unit for collectors.
+    otlp: (&'static str, &'static str),
     help: &'static str,
     /// The upper bounds, counted in steps and as readers see them.
     bounds: &'static [(u64, &'static str)],
@@ -33,6 +39,7 @@ const BYTES: &[(u64, &str)] = &[
 static KINDS: [Kind; 3] = [
     Kind {
         name: "rpc_server_duration_milliseconds",
+        otlp: ("rpc.server.duration", "ms"),
         help: "How long gRPC calls took, health checks included.",
         bounds: &[
             (50, "0.05"),
@@ -54,8 +61,20 @@ static KINDS: [Kind; 3] = [
         ],
         steps: 1000,
     },
-    Kind { name: "rpc_server_request_size_bytes", help: "Size of gRPC requests.", bounds: BYTES, steps: 1 },
-    Kind { name: "rpc_server_response_size_bytes", help: "Size of gRPC responses.", bounds: BYTES, steps: 1 },
+    Kind {
+        name: "rpc_server_request_size_bytes",
+        otlp: ("rpc.server.request.size", "By"),
+        help: "Size of gRPC requests.",
+        bounds: BYTES,
+        steps: 1,
+    },
+    Kind {
+        name: "rpc_server_response_size_bytes",
+        otlp: ("rpc.server.response.size", "By"),
+        help: "Size of gRPC responses.",
+        bounds: BYTES,
+        steps: 1,
+    },
 ];
 
 /// Values of one kind, in steps.
@@ -92,14 +111,28 @@ impl Histogram {
     }
 }
 
+/// A number of steps in the unit of its metric; what a double cannot hold is of no account.
+#[allow(clippy::cast_precision_loss, reason = "sums and bounds are measurements")]
+fn in_units(steps: u64, kind: &Kind) -> f64 {
+    steps as f64 / kind.steps as f64
+}
+
 /// Service, method and code of calls that are counted together: never more
 /// than the services we have.
 type Labels = (&'static str, &'static str, i32);
 
 /// Counts the calls.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Metrics {
+    /// When counting began.
+    begun: u64,
     calls: Arc<Mutex<BTreeMap<Labels, [Histogram; 3]>>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { begun: otlp::now(), calls: Arc::default() }
+    }
 }
 
 impl Metrics {
@@ -133,20 +166,45 @@ impl Metrics {
         )
     }
 
+    /// All histograms, for a collector.
+    pub(crate) fn export(&self) -> Vec<Vec<u8>> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = otlp::now();
+        let metrics = KINDS.iter().enumerate().map(|(at, kind)| {
+            let points = calls.iter().filter_map(|((service, method, code), histograms)| {
+                let Histogram { buckets, count, sum } = histograms.get(at)?;
+                let beyond = count - buckets.iter().sum::<u64>();
+                Some(HistogramPoint {
+                    start_time_unix_nano: self.begun,
+                    time_unix_nano: time,
+                    count: *count,
+                    sum: Some(in_units(*sum, kind)),
+                    bucket_counts: buckets.iter().copied().chain([beyond]).collect(),
+                    explicit_bounds: kind.bounds.iter().map(|(bound, _)| in_units(*bound, kind)).collect(),
+                    attributes: vec![
+                        otlp::text("rpc.system", "grpc"),
+                        otlp::text("rpc.service", service),
+                        otlp::text("rpc.method", method),
+                        otlp::int("rpc.grpc.status_code", i64::from(*code)),
+                    ],
+                })
+            });
+            let (name, unit) = kind.otlp;
+            let data_points = points.collect();
+            let metric = Metric {
+                name: name.to_owned(),
+                description: kind.help.to_owned(),
+                unit: unit.to_owned(),
+                histogram: Some(otlp::Histogram { data_points, aggregation_temporality: otlp::CUMULATIVE }),
+            };
+            metric.encode_to_vec()
+        });
+        metrics.collect()
+    }
+
     /// Offers the page, as the standard variables say. A port that cannot be
     /// had is no reason not to evaluate functions.
-    pub(crate) async fn offer(&self, log: Log) {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        match variable("OTEL_METRICS_EXPORTER").as_deref() {
-            None | Some("prometheus") => {}
-            Some("none") => return,
-            Some(other) => {
-                log.warn(format_args!(
-                    "OTEL_METRICS_EXPORTER is {other:?}, but the wrapper has only prometheus and none"
-                ));
-                return;
-            }
-        }
+    pub(crate) async fn offer(&self, log: Log, variable: impl Fn(&str) -> Option<String>) {
         let host = variable("OTEL_EXPORTER_PROMETHEUS_HOST");
         let Ok(port) = variable("OTEL_EXPORTER_PROMETHEUS_PORT").map_or(Ok(9464), |port| port.parse()) else {
             log.warn("OTEL_EXPORTER_PROMETHEUS_PORT is no port: no metrics are offered");

@@ -60,8 +60,12 @@ pub(super) fn read(flags: &mut Flags, around: &dyn Surroundings) -> TelemetrySet
     }
     let mut mistakes = Vec::new();
     let signal = Signal::new("METRICS", around);
-    // Who says where the collector is wants it to have something.
-    let default = if signal.has_endpoint() { "otlp" } else { "prometheus" };
+    // Who says where the collector is wants it to have something; who chooses the port, that something is there.
+    let default = match (signal.has_endpoint(), flags.given(&args::METRICS_PORT)) {
+        (true, true) => "otlp,prometheus",
+        (true, false) => "otlp",
+        (false, _) => "prometheus",
+    };
     let mut metrics = read_exporters(
         around,
         ("OTEL_METRICS_EXPORTER", default),
