@@ -72,7 +72,7 @@ fn value(attributes: &[KeyValue], key: &str) -> String {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_is_enough_for_spans_and_metrics() {
     let (url, requests) = collector(TAKEN);
     let server = wrapper("grep -q good && echo 'kind: ResourceList'")
@@ -149,7 +149,7 @@ async fn an_endpoint_is_enough_for_spans_and_metrics() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_refuses_or_is_away_is_told_of_and_holds_nobody_up() {
     let (refusing, _) = collector("HTTP/1.1 503 Service Unavailable\r\n\r\n");
     let (garbling, _) = collector("\u{0}\u{0}\u{0}");

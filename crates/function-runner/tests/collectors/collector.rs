@@ -2,7 +2,10 @@
 
 use std::{
     io::Read as _,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use opentelemetry_proto::tonic::{
@@ -63,6 +66,7 @@ pub(crate) struct Encryption<'a> {
 pub(crate) struct Collector {
     pub(crate) url: String,
     received: Arc<Mutex<Received>>,
+    is_refusing: Arc<AtomicBool>,
 }
 
 impl Collector {
@@ -70,11 +74,16 @@ impl Collector {
         self.received.lock().unwrap()
     }
 
+    /// Whether it takes nothing, over HTTP, for the time being.
+    pub(crate) fn refuse(&self, is_refusing: bool) {
+        self.is_refusing.store(is_refusing, Ordering::Relaxed);
+    }
+
     async fn listen(encryption: Option<&Encryption<'_>>) -> (Self, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let scheme = if encryption.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://localhost:{}", listener.local_addr().unwrap().port());
-        (Self { url, received: Arc::default() }, listener)
+        (Self { url, received: Arc::default(), is_refusing: Arc::default() }, listener)
     }
 
     /// One that speaks gRPC.
@@ -141,6 +150,10 @@ impl Collector {
             let length = head.split_once("content-length: ").unwrap().1.split("\r\n").next().unwrap();
             let mut body = vec![0; length.parse().unwrap()];
             stream.read_exact(&mut body).await.ok()?;
+            if self.is_refusing.load(Ordering::Relaxed) {
+                stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").await.ok()?;
+                continue;
+            }
             if head.contains("content-encoding: gzip") {
                 let mut plain = Vec::new();
                 flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).unwrap();

@@ -205,6 +205,22 @@ async fn a_collector_that_is_away_disturbs_nobody_and_is_told_of_once() {
     assert!(told.len() == 1 && told[0].contains("onnection refused"), "{log}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_takes_what_it_is_sent_again_is_told_of() {
+    let collector = Collector::http(None).await;
+    collector.refuse(true);
+    let functions = Functions::new();
+    let server = unspoken(&functions)
+        .variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &format!("{}/metrics", collector.url))
+        .variable("OTEL_METRIC_EXPORT_INTERVAL", "20")
+        .start();
+    testing::eventually("it is told", || server.log().contains("metrics do not reach the collector"));
+    assert!(server.log().contains("403"), "{}", server.log());
+    collector.refuse(false);
+    testing::eventually("it is told", || server.log().contains("metrics reach the collector again"));
+    assert!(!collector.received().metrics.is_empty());
+}
+
 #[test]
 fn files_that_cannot_be_used_are_named_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
