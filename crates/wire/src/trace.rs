@@ -24,11 +24,11 @@ impl TraceContext {
         Self { trace, span, flags, state, baggage: None, propagators: Propagators::default() }
     }
 
-    /// Begins a trace of our own.
+    /// Begins a trace of our own, which whoever comes after us may record.
     pub fn begin() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         let trace = (u128::from(random()) << 64 | u128::from(random())).max(1);
-        Self::new(trace, random().max(1), 0, None)
+        Self::new(trace, random().max(1), 1, None)
     }
 
     /// The same, handed on by these headers and with this baggage.
@@ -130,6 +130,7 @@ mod tests {
     fn a_trace_of_our_own_is_valid_and_new() {
         let (one, two) = (TraceContext::begin(), TraceContext::begin());
         assert_ne!(one, two);
+        assert_eq!(one.ids().2, 1);
         assert_eq!(TraceContext::parse(&one.to_string()), Some(one));
     }
 }

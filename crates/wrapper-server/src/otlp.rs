@@ -151,7 +151,7 @@ impl Traces {
     pub(crate) fn begin(&self, headers: &HeaderMap, image: &str) -> CallSpan {
         let caller = self.propagators.parent(headers);
         let (trace, span, flags) = TraceContext::begin().ids();
-        let (trace, parent, flags) = caller.as_ref().map_or((trace, 0, flags | 1), TraceContext::ids);
+        let (trace, parent, flags) = caller.as_ref().map_or((trace, 0, flags), TraceContext::ids);
         let span = Span {
             trace_id: trace.to_be_bytes().to_vec(),
             span_id: span.to_be_bytes().to_vec(),

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use collector::{Collector, Encryption};
 use common::{EMPTY, PATIENCE, PROGRAM, call, image, runner, within_patience};
-use testing::{Functions, Server, ServerBuilder, Signal, registry::certificates::Authority};
+use testing::{Functions, Server, ServerBuilder, Signal, eventually, registry::certificates::Authority};
 use wire::{Propagators, TraceContext, client::CallOptions};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -24,13 +24,36 @@ fn unspoken(functions: &Functions) -> ServerBuilder {
     runner(functions).variable("OTEL_METRICS_EXPORTER", "").flags(["--shutdown-delay=0"])
 }
 
-/// Calls a function that fails, in the trace, and ends the service: what is not sent yet is sent then.
-async fn call_and_end(server: &mut Server) {
+/// One that does not let collectors wait for long.
+fn eager(functions: &Functions) -> ServerBuilder {
+    unspoken(functions)
+        .variable("OTEL_BSP_SCHEDULE_DELAY", "20")
+        .variable("OTEL_METRIC_EXPORT_INTERVAL", "100")
+}
+
+/// Calls a function that fails, in the trace.
+async fn call_traced(server: &Server) {
     let client = server.client().await;
     within_patience(client.evaluate(&image("fails"), EMPTY.into(), traced())).await.unwrap_err();
-    drop(client);
+}
+
+/// Waits until there is a span here and the count of calls there.
+fn wait_for(traces: &Collector, metrics: &Collector) {
+    eventually("the span arrives", || !traces.received().spans.is_empty());
+    eventually("metrics arrive", || {
+        metrics.received().metrics.iter().any(|name| name == "function_runner.calls")
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_sent_yet_is_sent_before_the_end() {
+    let (functions, collector) = (failing(), Collector::http(None).await);
+    let mut server = unspoken(&functions).variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).start();
+    call_traced(&server).await;
     server.signal(Signal::TERM);
     assert_eq!(server.wait(PATIENCE).code(), Some(0));
+    check_span(&collector);
+    check_metrics(&collector);
 }
 
 fn failing() -> Functions {
@@ -86,7 +109,7 @@ async fn an_endpoint_is_enough_and_may_be_encrypted() {
             ("grpc", Collector::grpc(encryption.as_ref()).await),
         ];
         for (protocol, collector) in collectors {
-            let mut server = unspoken(&functions)
+            let mut server = eager(&functions)
                 .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)
                 .variable("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
             if let Some(Encryption { clients, .. }) = encryption {
@@ -97,8 +120,9 @@ async fn an_endpoint_is_enough_and_may_be_encrypted() {
                         .variable("OTEL_EXPORTER_OTLP_CLIENT_KEY", &key);
                 }
             }
-            let mut server = server.start();
-            call_and_end(&mut server).await;
+            let server = server.start();
+            call_traced(&server).await;
+            wait_for(&collector, &collector);
             check_span(&collector);
             check_metrics(&collector);
             assert!(!server.log().contains("do not reach"), "{}", server.log());
@@ -113,14 +137,15 @@ async fn headers_compression_and_paths_are_as_the_variables_say() {
     for (protocol, collector) in
         [("http/protobuf", Collector::http(None).await), ("grpc", Collector::grpc(None).await)]
     {
-        let mut server = unspoken(&functions)
+        let server = eager(&functions)
             .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("{}/prefix", collector.url))
             .variable("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
             .variable("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
             .variable("OTEL_EXPORTER_OTLP_HEADERS", "authorization=let%20me%20in")
             .variable("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "tenant=seven")
             .start();
-        call_and_end(&mut server).await;
+        call_traced(&server).await;
+        wait_for(&collector, &collector);
         check_span(&collector);
         check_metrics(&collector);
         let received = collector.received();
@@ -145,13 +170,14 @@ async fn headers_compression_and_paths_are_as_the_variables_say() {
 async fn each_signal_may_have_a_collector_of_its_own() {
     let (traces, metrics) = (Collector::http(None).await, Collector::grpc(None).await);
     let functions = failing();
-    let mut server = unspoken(&functions)
+    let server = eager(&functions)
         .variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
         .variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &format!("{}/my/spans", traces.url))
         .variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &metrics.url)
         .variable("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc")
         .start();
-    call_and_end(&mut server).await;
+    call_traced(&server).await;
+    wait_for(&traces, &metrics);
     check_span(&traces);
     check_metrics(&metrics);
     assert_eq!(traces.received().requests[0].0, "/my/spans");
@@ -170,15 +196,15 @@ async fn a_collector_that_nobody_we_trust_vouches_for_gets_nothing_and_that_is_s
         ("http/protobuf", Collector::http(Some(&encryption)).await),
         ("grpc", Collector::grpc(Some(&encryption)).await),
     ] {
-        let mut server = unspoken(&functions)
+        let server = eager(&functions)
             .variable("OTEL_TRACES_EXPORTER", "otlp")
             .variable("OTEL_METRICS_EXPORTER", "none")
-            .variable("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
             .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)
             .variable("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
             .variable("OTEL_EXPORTER_OTLP_CERTIFICATE", folder.path().join("ca.crt").to_str().unwrap())
             .start();
-        call_and_end(&mut server).await;
+        call_traced(&server).await;
+        eventually("it is told", || server.log().contains("traces do not reach the collector"));
         assert!(collector.received().requests.is_empty(), "{:?}", collector.received());
         let log = server.log();
         let told = log.lines().find(|line| line.contains("traces do not reach the collector"));
@@ -194,7 +220,7 @@ async fn a_collector_that_is_away_disturbs_nobody_and_is_told_of_once() {
         .variable("OTEL_METRIC_EXPORT_INTERVAL", "20")
         .start();
     let client = server.client().await;
-    testing::eventually("it is told", || server.log().contains("metrics do not reach the collector"));
+    eventually("it is told", || server.log().contains("metrics do not reach the collector"));
     call(&client, "echo", EMPTY.into()).await.unwrap();
     drop(client);
     server.signal(Signal::TERM);
@@ -214,10 +240,10 @@ async fn a_collector_that_takes_what_it_is_sent_again_is_told_of() {
         .variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &format!("{}/metrics", collector.url))
         .variable("OTEL_METRIC_EXPORT_INTERVAL", "20")
         .start();
-    testing::eventually("it is told", || server.log().contains("metrics do not reach the collector"));
+    eventually("it is told", || server.log().contains("metrics do not reach the collector"));
     assert!(server.log().contains("403"), "{}", server.log());
     collector.refuse(false);
-    testing::eventually("it is told", || server.log().contains("metrics reach the collector again"));
+    eventually("it is told", || server.log().contains("metrics reach the collector again"));
     assert!(!collector.received().metrics.is_empty());
 }
 
@@ -273,7 +299,7 @@ async fn the_headers_of_the_callers_trace_are_those_of_the_propagators() {
         let trace = traced().trace.map(|trace| trace.carried_by(carried_by, None));
         let options = CallOptions { trace, ..CallOptions::default() };
         within_patience(client.evaluate(&image("echo"), EMPTY.into(), options)).await.unwrap();
-        testing::eventually("the call is logged", || server.log().contains(" INFO call "));
+        eventually("the call is logged", || server.log().contains(" INFO call "));
         let log = server.log();
         assert_eq!(log.contains(&format!("trace=\"{TRACE}\"")), is_taken, "{list}: {log}");
         assert_eq!(log.contains("WARN OTEL_PROPAGATORS has [\"jaeger\"]"), list.contains("jaeger"), "{log}");
