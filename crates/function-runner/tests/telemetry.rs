@@ -270,7 +270,8 @@ async fn metrics_have_the_names_that_readers_of_the_original_expect_and_our_own(
 #[tokio::test]
 async fn readers_may_ask_for_the_head_of_the_page_and_for_exemplars() {
     let functions = Functions::new().with_script("echo", "cat");
-    let server = runner(&functions).metrics().start();
+    // The interface may be named.
+    let server = runner(&functions).metrics().variable("OTEL_EXPORTER_PROMETHEUS_HOST", "localhost").start();
     let client = server.client().await;
     within_patience(client.evaluate(&image("echo"), EMPTY.into(), traced())).await.unwrap();
     eventually("the call is counted", || server.metrics().contains("function_runner_calls_total{"));

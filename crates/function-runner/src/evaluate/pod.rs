@@ -9,21 +9,22 @@ use tonic::Code;
 use wire::{Answer, Failure, client::CallOptions};
 
 use super::{Call, Evaluator, Stage, head_start};
-use crate::images::Images;
+use crate::{images::Images, telemetry::PodMetrics};
 
 /// Runs any image in a pod.
 #[derive(Debug)]
 pub struct PodEvaluator {
     runtime: Runtime,
     images: Arc<Images>,
+    metrics: PodMetrics,
     /// How long one function may run; the caller's deadline may be shorter.
     timeout: Duration,
 }
 
 impl PodEvaluator {
     /// An evaluator that leases pods of `runtime`.
-    pub fn new(runtime: Runtime, images: Arc<Images>, timeout: Duration) -> Self {
-        Self { runtime, images, timeout }
+    pub(crate) fn new(runtime: Runtime, images: Arc<Images>, metrics: PodMetrics, timeout: Duration) -> Self {
+        Self { runtime, images, metrics, timeout }
     }
 
     /// One try: a pod, and the call in it.
@@ -38,7 +39,13 @@ impl PodEvaluator {
         let own_limit = deadline.is_none_or(|deadline| latest < deadline);
         let limit = Some(if own_limit { latest } else { deadline.unwrap_or(latest) });
         let options = CallOptions { timeout: None, trace: Some(call.trace.clone()) };
+        let begun = Instant::now();
         let outcome = lease.run(image.as_given(), call.resource_list.clone(), limit, options).await;
+        let code = match &outcome {
+            Ok(_) => Code::Ok,
+            Err(Lost::Call(failure) | Lost::Pod(failure)) => failure.code(),
+        };
+        self.metrics.called(code, begun.elapsed());
         let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
         match outcome {
             Err(Lost::Call(Failure::Pod { status, .. })) if status.code() == Code::DeadlineExceeded => {

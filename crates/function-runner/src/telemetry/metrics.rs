@@ -20,7 +20,7 @@ pub(super) const SECONDS: [f64; 20] = [
     5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 /// The same in milliseconds, the unit of the original's metric.
-const MILLISECONDS: [f64; 20] = [
+pub(super) const MILLISECONDS: [f64; 20] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0,
     10000.0, 30000.0, 60000.0, 300_000.0,
 ];
