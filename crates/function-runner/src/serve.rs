@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Du
 use ::pods::{Access, AccessError, ApiRequest, Runtime};
 use anyhow::Context as _;
 use kube::Client;
-use process::{Scratch, Supervisor};
+use process::{FairQueue, Scratch, Supervisor};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -53,7 +53,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let policy = Policy { default_prefix: default_image_prefix, allowed: registries.allowed.clone() };
     telemetry::start_logs(logging);
     info!("{}", version::line());
-    let telemetry = Telemetry::start(&telemetry)?;
+    let propagators = telemetry.propagators;
+    let telemetry = Telemetry::start(&telemetry).await?;
     let metrics = telemetry.metrics();
     let memory = start_memory(serving.memory, &metrics);
 
@@ -68,11 +69,9 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     }));
 
     let max_concurrent = processes.max_concurrent;
-    let (mut chain, processes) =
+    let Local { mut chain, processes, cores } =
         start_local(&builtin, &processes, exec.is_some(), &routing, serving.max_message)?;
-    if let Some(processes) = &processes {
-        metrics.observe_queue(processes.queue());
-    }
+    observe_queues(&metrics, processes.as_ref(), cores);
     let pod_metrics = metrics.pods();
     let counted = pod_metrics.clone();
     let client = match connect(&cluster, move |request| counted.requested(request)).await {
@@ -107,7 +106,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let (listener, address) = listen(port)?;
     let (drain, abandon) = (CancellationToken::new(), CancellationToken::new());
     let health = Health::new();
-    let service = Service::new(chain, policy, metrics.clone(), abandon.clone());
+    let service = Service::new(chain, policy, metrics.clone(), propagators, abandon.clone());
     let front = front(service, pods, &health, max_message, memory, Arc::new(metrics))?;
     let options = ServeOptions { max_connection_age, ..ServeOptions::default() }
         .at_most(process::spare_descriptors(max_concurrent.get()));
@@ -227,14 +226,34 @@ pub(crate) async fn connect(
     access.client(Arc::new(count)).await.map(Some)
 }
 
-/// The evaluators of this machine in their order, and what runs processes for them.
+/// What runs functions on this machine.
+pub(crate) struct Local {
+    /// The evaluators in their order.
+    pub(crate) chain: Chain,
+    /// What runs processes for them.
+    pub(crate) processes: Option<Processes>,
+    /// Where built-in functions wait for a processor core.
+    cores: Vec<FairQueue>,
+}
+
+/// Shows who waits for what.
+fn observe_queues(metrics: &Metrics, processes: Option<&Processes>, cores: Vec<FairQueue>) {
+    let queue = processes.map(Processes::queue);
+    metrics.observe_queued(queue.iter().chain(&cores).cloned().collect());
+    if let Some(queue) = queue {
+        metrics.observe_processes(queue);
+    }
+    metrics.observe_builtins(cores);
+}
+
+/// The evaluators of this machine.
 pub(crate) fn start_local(
     builtin: &BuiltinSettings,
     settings: &ProcessSettings,
     is_exec_enabled: bool,
     routing: &Routing,
     max_message: usize,
-) -> anyhow::Result<(Chain, Option<Processes>)> {
+) -> anyhow::Result<Local> {
     let BuiltinSettings { offered, reason, cores } = builtin;
     info!(%offered, reason, "built-in functions");
     let has_builtins = *offered != Offered::Off;
@@ -247,7 +266,7 @@ pub(crate) fn start_local(
         }
         needed => needed.transpose()?,
     };
-    let mut chain = Chain::default();
+    let (mut chain, mut queues) = (Chain::default(), Vec::new());
     if has_builtins {
         let limits = BuiltinLimits {
             cores: *cores,
@@ -255,12 +274,14 @@ pub(crate) fn start_local(
             timeout: settings.timeout,
             max_output,
         };
-        chain = chain.with(BuiltinEvaluator::new(routing.clone(), limits, processes.clone()));
+        let evaluator = BuiltinEvaluator::new(routing.clone(), limits, processes.clone());
+        queues.extend(evaluator.queues());
+        chain = chain.with(evaluator);
     }
     if let Some(processes) = processes.clone().filter(|_| is_exec_enabled) {
         chain = chain.with(ExecEvaluator::new(routing.clone(), processes));
     }
-    Ok((chain, processes))
+    Ok(Local { chain, processes, cores: queues })
 }
 
 /// Starts what runs functions as processes.

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
-use tracing::{info, trace, warn};
+use tracing::{error, info, trace, warn};
 use wire::{
-    Answer, Arrival, CallMemory, Failure, Memory, TraceContext,
+    Answer, Arrival, CallMemory, Failure, Memory, Propagators, TraceContext,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -20,12 +20,16 @@ use crate::{
     telemetry::{CallSpan, EndedCall, Metrics},
 };
 
+/// The most that the log has of what a function wrote on stderr.
+const MAX_STDERR: usize = 2048;
+
 /// Answers `evaluator.FunctionEvaluator`.
 #[derive(Debug)]
 pub(crate) struct Service {
     chain: Chain,
     policy: Policy,
     metrics: Metrics,
+    propagators: Propagators,
     /// Cancelled when calls still running must be answered at once.
     abandon: CancellationToken,
 }
@@ -33,8 +37,14 @@ pub(crate) struct Service {
 impl Service {
     /// A service over `chain`; calls that still run when `abandon` is
     /// cancelled are answered with `Unavailable`.
-    pub(crate) fn new(chain: Chain, policy: Policy, metrics: Metrics, abandon: CancellationToken) -> Self {
-        Self { chain, policy, metrics, abandon }
+    pub(crate) fn new(
+        chain: Chain,
+        policy: Policy,
+        metrics: Metrics,
+        propagators: Propagators,
+        abandon: CancellationToken,
+    ) -> Self {
+        Self { chain, policy, metrics, propagators, abandon }
     }
 
     /// The gRPC service. Sizes are judged in front of it, in our own words.
@@ -75,7 +85,7 @@ impl FunctionEvaluator for Service {
         &self,
         request: Request<EvaluateFunctionRequest>,
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
-        let mut record = CallRecord::begin(&self.metrics, &request);
+        let mut record = CallRecord::begin(&self.metrics, self.propagators, &request);
         let room = record.arrival.room;
         let memory = request.extensions().get::<CallMemory>().cloned();
         let mut request = request.into_inner();
@@ -104,15 +114,22 @@ struct CallRecord {
     received: usize,
     sent: usize,
     code: Code,
+    /// Whether it failed because of ourselves or of what is around us.
+    is_ours: bool,
     message: String,
     outline: String,
 }
 
 impl CallRecord {
-    fn begin(metrics: &Metrics, request: &Request<EvaluateFunctionRequest>) -> Self {
+    fn begin(
+        metrics: &Metrics,
+        propagators: Propagators,
+        request: &Request<EvaluateFunctionRequest>,
+    ) -> Self {
         let arrival = request.extensions().get().copied().unwrap_or_else(Arrival::now);
-        let caller = TraceContext::from_headers(request.metadata().as_ref());
-        let (span, trace) = metrics.begin_span(caller);
+        let headers = request.metadata().as_ref();
+        let (span, trace) = metrics.begin_span(propagators.parent(headers));
+        let trace = trace.carried_by(propagators, propagators.baggage(headers));
         metrics.call_started();
         Self {
             metrics: metrics.clone(),
@@ -124,6 +141,7 @@ impl CallRecord {
             received: request.get_ref().resource_list.len(),
             sent: 0,
             code: Code::Cancelled,
+            is_ours: false,
             message: "the client went away".to_owned(),
             outline: "the client went away".to_owned(),
         }
@@ -139,13 +157,30 @@ impl CallRecord {
                 for note in &answer.notes {
                     warn!(image = self.image(), trace = self.trace.trace_id(), "{note}");
                 }
+                self.tell_stderr(&answer.log);
             }
             Err(failure) => {
                 self.code = failure.code();
+                self.is_ours = failure.is_ours();
                 self.message = failure.message();
                 self.outline = failure.outline();
             }
         }
+    }
+
+    /// What a function that succeeded has to say: Porch drops it.
+    fn tell_stderr(&self, log: &[u8]) {
+        if log.is_empty() {
+            return;
+        }
+        let start = log.get(..log.len().min(MAX_STDERR)).unwrap_or(log);
+        info!(
+            function = self.image(),
+            bytes = log.len(),
+            trace = self.trace.trace_id(),
+            text = String::from_utf8_lossy(start).trim_end(),
+            "stderr"
+        );
     }
 
     fn image(&self) -> String {
@@ -165,21 +200,32 @@ impl Drop for CallRecord {
             elapsed,
             received: self.received,
             sent: self.sent,
+            trace: &self.trace,
         });
         let mut span = std::mem::take(&mut self.span);
         span.end(&self.image(), evaluator, self.code, &self.message);
-        let milliseconds = elapsed.as_secs_f64() * 1e3;
-        info!(
-            function = self.image(),
-            evaluator,
-            code = ?self.code,
-            duration_ms = format_args!("{milliseconds:.2}"),
-            bytes_in = self.received,
-            bytes_out = self.sent,
-            trace = self.trace.trace_id(),
-            error = (!self.outline.is_empty()).then(|| in_brief(&self.outline)),
-            "call"
-        );
+        // To the microsecond: more is noise.
+        let duration_ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3;
+        macro_rules! tell {
+            ($level:ident) => {
+                $level!(
+                    function = self.image(),
+                    evaluator,
+                    code = ?self.code,
+                    duration_ms,
+                    bytes_in = self.received,
+                    bytes_out = self.sent,
+                    trace = self.trace.trace_id(),
+                    error = (!self.outline.is_empty()).then(|| in_brief(&self.outline)),
+                    "call"
+                )
+            };
+        }
+        match self.code {
+            Code::Ok => tell!(info),
+            _ if self.is_ours => tell!(error),
+            _ => tell!(warn),
+        }
     }
 }
 

@@ -500,10 +500,15 @@ fn mistakes_in_the_telemetry_variables_are_told_with_what_is_accepted() {
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier-pigeon", "grpc or http/protobuf"),
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "grpc or http/protobuf"),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grcp", "grpc or http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "a URL such as http://collector:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://collector", "a URL such as http://collector:4318"),
         ("OTEL_EXPORTER_PROMETHEUS_HOST", "not an address", "an address such as 0.0.0.0"),
         ("OTEL_EXPORTER_PROMETHEUS_PORT", "70000", "a port from 0 to 65535"),
     ] {
-        let told = read_on(&Around { variables: &[(name, value)], files: &[] }, &[]).unwrap_err().to_string();
+        // With an endpoint, so that the variables of collectors are of account.
+        let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318"), (name, value)];
+        let variables = if name == variables[0].0 { &variables[1..] } else { &variables[..] };
+        let told = read_on(&Around { variables, files: &[] }, &[]).unwrap_err().to_string();
         let odd = value.rsplit(',').next().unwrap();
         for expected in [name, odd, accepted] {
             assert!(told.contains(expected), "{expected:?} is not in:\n{told}");
@@ -514,6 +519,56 @@ fn mistakes_in_the_telemetry_variables_are_told_with_what_is_accepted() {
     let off =
         Around { variables: &[("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "x")], files: &[] };
     assert!(read_on(&off, &[]).unwrap().telemetry.metrics.is_empty());
+}
+
+#[test]
+fn an_endpoint_means_otlp_over_http_and_the_exporters_variables_win() {
+    const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
+    let telemetry = |variables: &[(&str, &str)]| {
+        let read = read_on(&Around { variables, files: &[] }, &[]).unwrap().telemetry;
+        (format!("{:?}", read.metrics), format!("{:?}", read.traces))
+    };
+    let otlp = "[Otlp(Collector { protocol: HttpProtobuf, timeout: 10s, tls: None })]";
+    let grpc = otlp.replace("HttpProtobuf", "Grpc");
+    let pair = |metrics: &str, traces: &str| (metrics.to_owned(), traces.to_owned());
+    assert_eq!(telemetry(&[]), pair("[Prometheus]", "[]"));
+    assert_eq!(telemetry(&[ENDPOINT]), pair(otlp, otlp));
+    assert_eq!(
+        telemetry(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://collector")]),
+        pair("[Prometheus]", otlp)
+    );
+    assert_eq!(telemetry(&[("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://collector")]), pair(otlp, "[]"));
+    assert_eq!(
+        telemetry(&[ENDPOINT, ("OTEL_METRICS_EXPORTER", "prometheus"), ("OTEL_TRACES_EXPORTER", "none")]),
+        pair("[Prometheus]", "[]")
+    );
+    assert_eq!(telemetry(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]), pair(&grpc, &grpc));
+    let around = Around { variables: &[ENDPOINT], files: &[] };
+    let both = read_on(&around, &["--metrics-port=9000"]).unwrap().telemetry;
+    assert_eq!(format!("{:?}", both.metrics), otlp.replace(']', ", Prometheus]"));
+    // A scheme decides about encryption; gRPC without one is encrypted unless told otherwise.
+    let bare = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")];
+    assert!(telemetry(&bare).1.contains("tls: Some("), "{:?}", telemetry(&bare));
+    assert_eq!(telemetry(&[bare[0], bare[1], ("OTEL_EXPORTER_OTLP_INSECURE", "true")]), pair(&grpc, &grpc));
+    let lone = [("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c"), ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key")];
+    let told = read_on(&Around { variables: &lone, files: &[] }, &[]).unwrap_err().to_string();
+    assert_eq!(told.matches("OTEL_EXPORTER_OTLP_CLIENT_KEY").count(), 1, "{told}");
+}
+
+#[test]
+fn what_is_only_odd_about_telemetry_is_noted_and_done_without() {
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "rot13"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+        ("OTEL_PROPAGATORS", "xray"),
+        ("OTEL_EXPORTER_PROMETHEUS_HOST", "localhost"),
+    ];
+    let read = read_on(&Around { variables: &variables, files: &[] }, &[]).unwrap().telemetry;
+    let notes: Vec<_> = read.notes.iter().map(|note| note.split(' ').next().unwrap()).collect();
+    assert_eq!(notes, ["OTEL_EXPORTER_OTLP_COMPRESSION", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_PROPAGATORS"]);
+    assert_eq!(read.prometheus_host.as_deref(), Some("localhost"));
+    assert_eq!(read.propagators, wire::Propagators::default());
 }
 
 #[test]

@@ -3,25 +3,11 @@
 
 mod common;
 
-use std::{
-    collections::HashSet,
-    process::Command,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashSet, process::Command, time::Duration};
 
 use bytes::Bytes;
-use common::{EMPTY, PATIENCE, PROGRAM, call, call_within, image, runner, within_patience};
-use opentelemetry_proto::tonic::{
-    collector::trace::v1::{
-        ExportTraceServiceRequest, ExportTraceServiceResponse,
-        trace_service_server::{TraceService, TraceServiceServer},
-    },
-    trace::v1::Span,
-};
-use testing::{Functions, Server, Signal, eventually};
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status};
+use common::{EMPTY, PROGRAM, call, call_within, image, runner, within_patience};
+use testing::{Functions, Server, eventually};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use wire::{TraceContext, client::CallOptions};
 
@@ -62,7 +48,7 @@ async fn every_call_has_one_line_that_tells_all_about_it() {
     let _ = within_patience(client.evaluate("Not An Image", EMPTY.into(), CallOptions::default())).await;
     let _ = call_within(&client, "stuck", EMPTY.into(), Duration::from_secs(2)).await;
     let _ = tokio::time::timeout(Duration::from_millis(200), call(&client, "stuck", EMPTY.into())).await;
-    let lines = call_lines(&server, " INFO call ", 6);
+    let lines = call_lines(&server, " call function=", 6);
     let size = EMPTY.len().to_string();
     let expected = [
         (image("echo"), "exec", "Ok", (EMPTY.len() + "word\n".len()).to_string()),
@@ -85,6 +71,8 @@ async fn every_call_has_one_line_that_tells_all_about_it() {
         let trace = value(line, "trace");
         assert!(trace.len() == 32 && trace.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
         assert_eq!(line.contains(" error="), *code != "Ok", "{line}");
+        // What fails because of its caller or its function is no trouble of the service.
+        assert!(line.contains(if *code == "Ok" { " INFO call " } else { " WARN call " }), "{line}");
     }
     let traces: HashSet<_> = lines.iter().map(|line| value(line, "trace")).collect();
     assert_eq!(traces.len(), lines.len(), "each call has a trace of its own");
@@ -110,32 +98,98 @@ async fn the_log_as_json_is_one_object_a_line_with_the_callers_trace() {
     );
     assert_eq!((&call["bytes_in"], &call["bytes_out"]), (&EMPTY.len().into(), &EMPTY.len().into()));
     assert_eq!(call["trace"], TRACE);
-    assert!(call["duration_ms"].as_str().unwrap().parse::<f64>().is_ok(), "{call}");
+    assert!(call["duration_ms"].as_f64().is_some_and(|duration| duration > 0.0), "{call}");
+}
+
+#[tokio::test]
+async fn what_whoever_runs_the_service_must_look_after_is_an_error() {
+    let functions = Functions::new().with_script("broken", "");
+    // Neither a program nor a script.
+    functions.write_executable("broken", "\u{7f}ELF");
+    let server = runner(&functions).start();
+    let client = server.client().await;
+    let _ = call(&client, "broken", EMPTY.into()).await;
+    let lines = call_lines(&server, " call function=", 1);
+    assert!(lines[0].contains("ERROR call "), "{lines:?}");
+}
+
+#[tokio::test]
+async fn what_a_function_that_succeeded_says_is_in_the_log_but_not_all_of_a_flood() {
+    let functions = Functions::new()
+        .with_script("says", r"cat; printf 'one\n\033[31mtwo\n' >&2")
+        .with_script("floods", "cat; head -c 300000 /dev/zero | tr '\\0' x >&2")
+        .with_script("garbles", r"cat; printf '\377\376' >&2")
+        .with_script("fails", "cat; echo refusal >&2; exit 1")
+        .with_script("silent", "cat");
+    let server = runner(&functions).start();
+    let client = server.client().await;
+    for name in ["says", "floods", "garbles", "fails", "silent"] {
+        let _ = call(&client, name, EMPTY.into()).await;
+    }
+    call_lines(&server, " call function=", 5);
+    let log = server.log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(" INFO stderr ")).collect();
+    assert_eq!(lines.len(), 3, "{log}");
+    let (says, floods) = (lines[0], lines[1]);
+    assert_eq!((value(says, "function"), value(says, "bytes")), (image("says").as_str(), "13"), "{says}");
+    assert!(says.contains(r#"text="one\n\u{1b}[31mtwo""#), "{says}");
+    assert_eq!(value(says, "trace").len(), 32, "{says}");
+    assert_eq!(value(floods, "text").len(), 2048, "{floods}");
+    assert!(!log.contains("refusal"), "{log}");
 }
 
 #[tokio::test]
 async fn the_log_tells_as_much_as_its_level_says() {
     let functions = Functions::new()
-        .with_script("odd", "sed s,config.kubernetes.io/v1,example.com/v9,")
+        .with_script("odd", "echo words >&2; sed s,config.kubernetes.io/v1,example.com/v9,")
+        .with_script("fails", "cat; exit 1")
         .with_entry("absent", &["example.com/absent:v1"]);
     for (level, warns, tells) in [("0", false, false), ("1", true, false), ("2", true, true)] {
-        // The line that tells the port is of level 2: without it the port must be known beforehand.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // The line that tells the port is of level 2.
         let mut child = Command::new(PROGRAM)
             .args(functions.flags())
-            .args([format!("--port={port}"), format!("--log-level={level}"), "--metrics-port=0".to_owned()])
+            .args(["--port=0", &format!("--log-level={level}"), "--metrics-port=0"])
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        eventually("it serves", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let mut port = None;
+        eventually("it listens", || {
+            port = listening_port(child.id());
+            port.is_some()
+        });
+        let port = port.unwrap();
         let channel = wire::client::endpoint(&format!("127.0.0.1:{port}")).unwrap().connect().await.unwrap();
-        call(&wire::client::Client::new(channel, 1 << 20), "odd", EMPTY.into()).await.unwrap();
+        let client = wire::client::Client::new(channel, 1 << 20);
+        call(&client, "odd", EMPTY.into()).await.unwrap();
+        call(&client, "fails", EMPTY.into()).await.unwrap_err();
         child.kill().unwrap();
         let log = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
         assert_eq!(log.contains("unknown apiVersion"), warns, "level {level}:\n{log}");
         assert_eq!(log.contains("absent is missing"), warns, "level {level}:\n{log}");
+        assert_eq!(log.contains(" WARN call "), warns, "level {level}:\n{log}");
         assert_eq!(log.contains(" INFO call "), tells, "level {level}:\n{log}");
+        assert_eq!(log.contains(" INFO stderr "), tells, "level {level}:\n{log}");
     }
+}
+
+/// The port that a process listens on, as the kernel tells it.
+fn listening_port(process: u32) -> Option<u16> {
+    const LISTENING: &str = "0A";
+    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    let open: HashSet<_> = descriptors
+        .filter_map(|descriptor| {
+            std::fs::read_link(descriptor.ok()?.path()).ok()?.to_str().map(str::to_owned)
+        })
+        .collect();
+    ["tcp6", "tcp"].iter().find_map(|family| {
+        let sockets = std::fs::read_to_string(format!("/proc/{process}/net/{family}")).ok()?;
+        sockets.lines().skip(1).find_map(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let is_ours = open.contains(&format!("socket:[{}]", fields.get(9)?));
+            let port = fields.get(1)?.rsplit(':').next()?;
+            (is_ours && fields.get(3) == Some(&LISTENING)).then(|| u16::from_str_radix(port, 16).ok())?
+        })
+    })
 }
 
 #[tokio::test]
@@ -154,7 +208,7 @@ async fn resources_are_in_the_log_at_level_five_and_never_below() {
         for name in ["echo", "fails", "garbles", "trails", "dumps"] {
             let _ = call(&client, name, list.clone()).await;
         }
-        call_lines(&server, " INFO call ", 5);
+        call_lines(&server, " call function=", 5);
         assert_eq!(server.log().contains(secret), level == 5, "level {level}:\n{}", server.log());
     }
 }
@@ -175,7 +229,18 @@ async fn metrics_have_the_names_that_readers_of_the_original_expect_and_our_own(
         r#"rpc_method="Check""#,
         r#"rpc_method="EvaluateFunction""#,
         r#"rpc_service="evaluator.FunctionEvaluator""#,
+        r#"rpc_server_duration_milliseconds_bucket{rpc_grpc_status_code="0",rpc_method="Check",rpc_service="grpc.health.v1.Health",rpc_system="grpc",le="0.05"}"#,
         "go_goroutines ",
+        "go_threads ",
+        "go_memstats_heap_inuse_bytes ",
+        "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ",
+        "process_virtual_memory_bytes ",
+        "process_open_fds ",
+        "process_max_fds ",
+        "process_start_time_seconds ",
+        r#"function_runner_call_duration_seconds_bucket{evaluator="exec",function="echo",le="0.00005"}"#,
+        "function_runner_builtins_running 0",
         r#"function_runner_calls_total{code="Ok",evaluator="exec",function="echo"} 1"#,
         r#"function_runner_calls_total{code="Internal",evaluator="exec",function="fails"} 1"#,
         r#"function_runner_call_duration_seconds_count{evaluator="exec",function="echo"} 1"#,
@@ -200,6 +265,31 @@ async fn metrics_have_the_names_that_readers_of_the_original_expect_and_our_own(
     for label in ["version=", "commit=", "toolchain="] {
         assert!(build.contains(label), "{build}");
     }
+}
+
+#[tokio::test]
+async fn readers_may_ask_for_the_head_of_the_page_and_for_exemplars() {
+    let functions = Functions::new().with_script("echo", "cat");
+    // The interface may be named.
+    let server = runner(&functions).metrics().variable("OTEL_EXPORTER_PROMETHEUS_HOST", "localhost").start();
+    let client = server.client().await;
+    within_patience(client.evaluate(&image("echo"), EMPTY.into(), traced())).await.unwrap();
+    eventually("the call is counted", || server.metrics().contains("function_runner_calls_total{"));
+    let head = server.ask_metrics("HEAD /metrics HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
+    let page = server.ask_metrics(
+        "GET /metrics HTTP/1.1\r\nHost: test\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n",
+    );
+    assert!(page.contains("\r\nContent-Type: application/openmetrics-text; version=1.0.0"), "{page}");
+    assert!(page.ends_with("\n# EOF\n"), "{page}");
+    let exemplar = format!(" # {{trace_id=\"{TRACE}\"}} ");
+    let shown = page.lines().filter(|line| line.contains(&exemplar)).collect::<Vec<_>>();
+    assert_eq!(shown.len(), 1, "{page}");
+    assert!(
+        shown[0].starts_with("function_runner_call_duration_seconds_bucket{evaluator=\"exec\""),
+        "{shown:?}"
+    );
+    assert!(!server.metrics().contains(TRACE));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,79 +334,6 @@ async fn labels_stay_few_whatever_names_are_thrown_at_them() {
             && labels.iter().all(|label| label == "other" || label.starts_with("served-"))
     );
     assert!(page.contains(r#"{code="NotFound",evaluator="none",function="other"} 3000"#), "{page}");
-}
-
-/// A collector of traces that keeps what it is sent.
-#[derive(Clone, Default)]
-struct Collector {
-    spans: Arc<Mutex<Vec<Span>>>,
-}
-
-#[tonic::async_trait]
-impl TraceService for Collector {
-    async fn export(
-        &self,
-        request: Request<ExportTraceServiceRequest>,
-    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let resources = request.into_inner().resource_spans;
-        let spans =
-            resources.into_iter().flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
-        self.spans.lock().unwrap().extend(spans);
-        Ok(Response::new(ExportTraceServiceResponse::default()))
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn spans_reach_a_collector_in_the_trace_of_the_caller() {
-    let collector = Collector::default();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let service = TraceServiceServer::new(collector.clone());
-    let incoming = TcpListenerStream::new(listener);
-    tokio::spawn(tonic::transport::Server::builder().serve_with_incoming(service, incoming));
-
-    let functions = Functions::new().with_script("fails", "cat; echo boom >&2; exit 1");
-    let mut server = runner(&functions)
-        .variable("OTEL_TRACES_EXPORTER", "otlp")
-        .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
-        .flags(["--shutdown-delay=0"])
-        .start();
-    let client = server.client().await;
-    within_patience(client.evaluate(&image("fails"), EMPTY.into(), traced())).await.unwrap_err();
-    // What is not sent yet is sent before the end.
-    server.signal(Signal::TERM);
-    assert_eq!(server.wait(PATIENCE).code(), Some(0));
-    let spans = collector.spans.lock().unwrap().clone();
-    assert_eq!(spans.len(), 1, "{spans:?}");
-    let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
-    let span = &spans[0];
-    assert_eq!(
-        (number(&span.trace_id), number(&span.parent_span_id)),
-        (u128::from_str_radix(TRACE, 16).unwrap(), 0xb7ad_6b71_6920_3331)
-    );
-    assert_eq!(span.name, "evaluator.FunctionEvaluator/EvaluateFunction");
-    let shown = format!("{:?}", span.attributes);
-    for expected in ["function.image", "example.com/fails:v1", "function.evaluator", "rpc.grpc.status_code"] {
-        assert!(shown.contains(expected), "{shown}");
-    }
-    assert!(span.status.as_ref().unwrap().message.contains("boom"), "{:?}", span.status);
-    assert!(server.log().contains(&format!("trace=\"{TRACE}\"")), "{}", server.log());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_away_disturbs_nobody() {
-    let functions = Functions::new().with_script("echo", "cat");
-    let mut server = runner(&functions)
-        .variable("OTEL_TRACES_EXPORTER", "otlp")
-        .variable("OTEL_METRICS_EXPORTER", "otlp")
-        .variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-        .flags(["--shutdown-delay=0"])
-        .start();
-    let client = server.client().await;
-    call(&client, "echo", EMPTY.into()).await.unwrap();
-    drop(client);
-    server.signal(Signal::TERM);
-    assert_eq!(server.wait(PATIENCE).code(), Some(0));
 }
 
 #[test]

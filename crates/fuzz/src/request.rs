@@ -20,7 +20,7 @@ use tokio::{
 use tonic::{Code, Request, Response, Status, body::Body};
 use tower::Service;
 use wire::{
-    Arrival, Failure, FinishedRpc, Front, Memory, Observer, TraceContext,
+    Arrival, Failure, FinishedRpc, Front, Memory, Observer, Propagators, TraceContext,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -117,8 +117,11 @@ fn code(input: &[u8]) -> Option<Code> {
             request.headers_mut().append(name, value);
         }
     }
-    if let Some(trace) = TraceContext::from_headers(request.headers()) {
+    let (propagators, _) = Propagators::read("tracecontext,baggage,b3,b3multi");
+    if let Some(trace) = propagators.parent(request.headers()) {
         assert_eq!(TraceContext::parse(&trace.to_string()).unwrap().ids(), trace.ids());
+        let handed_on = trace.carried_by(propagators, propagators.baggage(request.headers())).headers();
+        assert!(handed_on.iter().all(|(_, value)| HeaderValue::from_str(value).is_ok()), "{handed_on:?}");
     }
     let ended = Arc::new(Ended::default());
     RUNTIME.with_borrow(|runtime| runtime.block_on(answered(request, ended.clone())));

@@ -162,10 +162,15 @@ impl Server {
 
     /// Its page of metrics.
     pub fn metrics(&self) -> String {
+        self.ask_metrics("GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n")
+    }
+
+    /// What its port of metrics answers to a request.
+    pub fn ask_metrics(&self, request: &str) -> String {
         use std::io::{Read, Write};
         let mut stream =
             std::net::TcpStream::connect(("127.0.0.1", self.metrics_port)).expect("metrics are offered");
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page

@@ -89,10 +89,8 @@ impl Client {
             request.set_timeout(timeout);
         }
         if let Some(trace) = options.trace {
-            let values =
-                [("traceparent", Some(trace.to_string())), ("tracestate", trace.state().map(str::to_owned))];
-            for (name, value) in values {
-                if let Some(value) = value.and_then(|value| value.parse().ok()) {
+            for (name, value) in trace.headers() {
+                if let Ok(value) = value.parse() {
                     request.metadata_mut().insert(name, value);
                 }
             }

@@ -178,6 +178,19 @@ impl Failure {
         }
     }
 
+    /// Whether whoever runs the service must look after it: neither function nor caller can help it.
+    pub fn is_ours(&self) -> bool {
+        match self {
+            Self::NotStarted { .. } | Self::Unusable { .. } | Self::Internal { .. } => true,
+            Self::NoPod { cause, .. } => cause.is_ours(),
+            // A wrapper of ours says which of its failures it is; of others only the code is known.
+            Self::Pod { status, .. } => status
+                .get_details_error_info()
+                .is_some_and(|told| ["FUNCTION_NOT_STARTED", "INTERNAL"].contains(&told.reason.as_str())),
+            _ => false,
+        }
+    }
+
     /// The kind, as a word for programs.
     pub fn reason(&self) -> &'static str {
         match self {

@@ -26,6 +26,20 @@ pub fn listen(host: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
     }
 }
 
+/// As [`listen`], on an interface that is given by its address or by a name that resolves to it.
+pub async fn listen_on(host: &str, port: u16) -> io::Result<TcpListener> {
+    if let Ok(address) = host.parse() {
+        return listen(Some(address), port);
+    }
+    let addresses: Vec<IpAddr> =
+        tokio::net::lookup_host((host, port)).await?.map(|address| address.ip()).collect();
+    let first = addresses.iter().find(|address| address.is_ipv4()).or_else(|| addresses.first());
+    match first {
+        Some(address) => listen(Some(*address), port),
+        None => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")),
+    }
+}
+
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -75,6 +89,16 @@ mod tests {
         }
         let again = listen(None, port).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[tokio::test]
+    async fn an_interface_may_be_named() {
+        for host in ["localhost", "127.0.0.1"] {
+            let address = listen_on(host, 0).await.unwrap().local_addr().unwrap();
+            assert!(address.ip().is_loopback(), "{host}: {address}");
+        }
+        assert!(listen_on("0.0.0.0", 0).await.unwrap().local_addr().unwrap().ip().is_unspecified());
+        assert!(listen_on("not a name", 0).await.is_err());
     }
 
     #[tokio::test]

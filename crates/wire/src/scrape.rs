@@ -19,8 +19,30 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// How long a reader may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers `GET /metrics` with what `render` returns, for ever.
-pub async fn serve_metrics(listener: TcpListener, render: impl Fn() -> String + Send + Sync + 'static) {
+/// How a page of metrics is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageFormat {
+    /// The text that every reader understands.
+    Text,
+    /// `OpenMetrics`, for readers that ask for it.
+    OpenMetrics,
+}
+
+impl PageFormat {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// Answers `GET /metrics` with what `render` returns, for ever. It is asked for the format that the reader likes
+/// best, and tells the one it has.
+pub async fn serve_metrics(
+    listener: TcpListener,
+    render: impl Fn(PageFormat) -> (PageFormat, String) + Send + Sync + 'static,
+) {
     let (render, readers) = (Arc::new(render), Arc::new(Semaphore::new(READERS)));
     loop {
         let Ok(permit) = readers.clone().acquire_owned().await else { return };
@@ -38,36 +60,80 @@ pub async fn serve_metrics(listener: TcpListener, render: impl Fn() -> String + 
     }
 }
 
-async fn answer(mut stream: TcpStream, render: &(dyn Fn() -> String + Send + Sync)) -> std::io::Result<()> {
+async fn answer(
+    mut stream: TcpStream,
+    render: &(dyn Fn(PageFormat) -> (PageFormat, String) + Send + Sync),
+) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() > LONGEST_HEAD || stream.read_buf(&mut head).await? == 0 {
             break;
         }
     }
-    let (status, body) = match target(&head) {
-        Some("/metrics") => ("200 OK", render()),
-        Some(_) => ("404 Not Found", "the metrics are at /metrics\n".to_owned()),
-        None => ("400 Bad Request", "only GET /metrics is answered here\n".to_owned()),
+    let asked = Asked::read(&head);
+    let (status, (format, body)) = match &asked {
+        Some(asked) if asked.path == "/metrics" => ("200 OK", render(asked.format)),
+        Some(_) => ("404 Not Found", (PageFormat::Text, "the metrics are at /metrics\n".to_owned())),
+        None => (
+            "400 Bad Request",
+            (PageFormat::Text, "only GET and HEAD of /metrics are answered here\n".to_owned()),
+        ),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nContent-Type: {}\r\nContent-Length: {}\r\nVary: Accept\r\nConnection: close\r\n\r\n",
+        format.content_type(),
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
+    if asked.is_none_or(|asked| !asked.head_only) {
+        stream.write_all(body.as_bytes()).await?;
+    }
     stream.shutdown().await?;
     // Closed with something unread, the connection would be reset and the page lost.
     let _ = time::timeout(LINGER, tokio::io::copy(&mut stream, &mut tokio::io::sink())).await;
     Ok(())
 }
 
-/// The path a `GET` asks for, without its query.
-fn target(head: &[u8]) -> Option<&str> {
-    let line = head.split(|byte| *byte == b'\r').next()?;
-    let mut words = std::str::from_utf8(line).ok()?.split(' ');
-    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
-    (method == "GET" && version.starts_with("HTTP/1.")).then(|| target.split('?').next().unwrap_or(target))
+/// What a reader asks for.
+struct Asked<'a> {
+    /// The path, without its query.
+    path: &'a str,
+    head_only: bool,
+    format: PageFormat,
+}
+
+impl<'a> Asked<'a> {
+    fn read(head: &'a [u8]) -> Option<Self> {
+        let mut lines = std::str::from_utf8(head).ok()?.split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+        if !["GET", "HEAD"].contains(&method) || !version.starts_with("HTTP/1.") {
+            return None;
+        }
+        let accepted = lines
+            .filter_map(|line| line.split_once(':'))
+            .filter(|(name, _)| name.eq_ignore_ascii_case("accept"))
+            .flat_map(|(_, values)| values.split(','));
+        let path = target.split('?').next().unwrap_or(target);
+        Some(Self { path, head_only: method == "HEAD", format: preferred(accepted) })
+    }
+}
+
+/// `OpenMetrics` for who names it, and does not like plain text better.
+fn preferred<'a>(accepted: impl Iterator<Item = &'a str>) -> PageFormat {
+    let (mut open, mut text) = (0.0_f32, 0.0_f32);
+    for range in accepted {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Some(1.0), |q| q.parse().ok());
+        let weight = weight.filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or_default();
+        if kind.eq_ignore_ascii_case("application/openmetrics-text") {
+            open = open.max(weight);
+        } else if kind.eq_ignore_ascii_case("text/plain") {
+            text = text.max(weight);
+        }
+    }
+    if open > 0.0 && open >= text { PageFormat::OpenMetrics } else { PageFormat::Text }
 }
 
 #[cfg(test)]
@@ -77,7 +143,7 @@ mod tests {
     async fn ask(request: &[u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(serve_metrics(listener, || "a_metric 1\n".to_owned()));
+        let server = tokio::spawn(serve_metrics(listener, |format| (format, "a_metric 1\n".to_owned())));
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request).await.unwrap();
         stream.shutdown().await.unwrap();
@@ -96,6 +162,42 @@ mod tests {
         for bad in [&b""[..], b"POST /metrics HTTP/1.1\r\n\r\n", b"GET", b"\xff\xfe \r\n\r\n", &endless] {
             let answer = ask(bad).await;
             assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_head_of_the_page_is_the_page_without_its_body() {
+        let whole = ask(b"GET /metrics HTTP/1.1\r\n\r\n").await;
+        let head = ask(b"HEAD /metrics HTTP/1.1\r\n\r\n").await;
+        assert!(head.contains("\r\nContent-Length: 11\r\n"), "{head}");
+        assert_eq!(whole.strip_prefix(&head), Some("a_metric 1\n"));
+        let missing = ask(b"HEAD / HTTP/1.1\r\n\r\n").await;
+        assert!(missing.starts_with("HTTP/1.1 404 ") && missing.ends_with("\r\n\r\n"), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn open_metrics_is_for_readers_that_like_it_best() {
+        for (accept, expected) in [
+            ("", PageFormat::Text),
+            ("Accept: */*\r\n", PageFormat::Text),
+            ("Accept: text/plain\r\n", PageFormat::Text),
+            ("ACCEPT: Application/OpenMetrics-Text\r\n", PageFormat::OpenMetrics),
+            // What Prometheus sends.
+            (
+                "accept: application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
+                 application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.2\r\n",
+                PageFormat::OpenMetrics,
+            ),
+            ("Accept: text/plain, application/openmetrics-text;q=0.1\r\n", PageFormat::Text),
+            ("Accept: application/openmetrics-text;q=0\r\n", PageFormat::Text),
+            ("Accept: application/openmetrics-text;q=nan\r\n", PageFormat::Text),
+            ("Accept: ;;;,,q=\r\nAccept\r\n: x\r\n", PageFormat::Text),
+        ] {
+            let page = ask(format!("GET /metrics HTTP/1.1\r\n{accept}\r\n").as_bytes()).await;
+            assert!(
+                page.contains(&format!("\r\nContent-Type: {}\r\n", expected.content_type())),
+                "{accept}: {page}"
+            );
         }
     }
 }

@@ -1,14 +1,11 @@
-//! W3C trace context: taken from the caller, or begun here.
+//! The trace of a call: taken from the caller, or begun here.
 
 use std::{
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
 };
 
-use http::HeaderMap;
-
-/// Longest `tracestate` handed on; the specification asks for at least 512.
-const LONGEST_STATE: usize = 2048;
+use crate::Propagators;
 
 /// The trace a call belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,34 +14,32 @@ pub struct TraceContext {
     span: u64,
     flags: u8,
     state: Option<String>,
+    baggage: Option<String>,
+    propagators: Propagators,
 }
 
 impl TraceContext {
     /// A trace by its numbers.
     pub fn new(trace: u128, span: u64, flags: u8, state: Option<String>) -> Self {
-        Self { trace, span, flags, state }
+        Self { trace, span, flags, state, baggage: None, propagators: Propagators::default() }
     }
 
-    /// Begins a trace of our own.
+    /// Begins a trace of our own, which whoever comes after us may record.
     pub fn begin() -> Self {
         let random = || RandomState::new().build_hasher().finish();
-        Self {
-            trace: (u128::from(random()) << 64 | u128::from(random())).max(1),
-            span: random().max(1),
-            flags: 0,
-            state: None,
-        }
+        let trace = (u128::from(random()) << 64 | u128::from(random())).max(1);
+        Self::new(trace, random().max(1), 1, None)
     }
 
-    /// The caller's trace, where its headers carry a valid one.
-    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
-        let mut context = Self::parse(headers.get("traceparent")?.to_str().ok()?)?;
-        context.state = headers
-            .get("tracestate")
-            .and_then(|state| state.to_str().ok())
-            .filter(|state| !state.is_empty() && state.len() <= LONGEST_STATE)
-            .map(str::to_owned);
-        Some(context)
+    /// The same, handed on by these headers and with this baggage.
+    #[must_use]
+    pub fn carried_by(self, propagators: Propagators, baggage: Option<String>) -> Self {
+        Self { baggage, propagators, ..self }
+    }
+
+    /// The headers that hand it on.
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        self.propagators.write(self)
     }
 
     /// Reads a `traceparent`: `00-<32 hex>-<16 hex>-<2 hex>`.
@@ -56,7 +51,7 @@ impl TraceContext {
         let flags = u8::try_from(hexadecimal(fields.next()?, 2)?).ok()?;
         // Later versions may append fields; version 0 may not, and 255 is forbidden.
         let well_formed = version != 255 && (version > 0 || fields.next().is_none());
-        (well_formed && trace != 0 && span != 0).then_some(Self { trace, span, flags, state: None })
+        (well_formed && trace != 0 && span != 0).then(|| Self::new(trace, span, flags, None))
     }
 
     /// The trace id, as 32 hexadecimal digits.
@@ -73,6 +68,16 @@ impl TraceContext {
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
+
+    /// The same with a `tracestate`.
+    pub(crate) fn with_state(self, state: Option<String>) -> Self {
+        Self { state, ..self }
+    }
+
+    /// The `baggage` that came along.
+    pub(crate) fn baggage(&self) -> Option<&str> {
+        self.baggage.as_deref()
+    }
 }
 
 impl fmt::Display for TraceContext {
@@ -81,7 +86,8 @@ impl fmt::Display for TraceContext {
     }
 }
 
-fn hexadecimal(text: &str, digits: usize) -> Option<u128> {
+/// A number of exactly so many hexadecimal digits.
+pub(crate) fn hexadecimal(text: &str, digits: usize) -> Option<u128> {
     let right = text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     right.then(|| u128::from_str_radix(text, 16).ok()).flatten()
 }
@@ -124,6 +130,7 @@ mod tests {
     fn a_trace_of_our_own_is_valid_and_new() {
         let (one, two) = (TraceContext::begin(), TraceContext::begin());
         assert_ne!(one, two);
+        assert_eq!(one.ids().2, 1);
         assert_eq!(TraceContext::parse(&one.to_string()), Some(one));
     }
 }

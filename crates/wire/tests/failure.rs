@@ -202,6 +202,21 @@ fn every_failure_has_its_code_reason_and_words() {
 }
 
 #[test]
+fn what_neither_function_nor_caller_can_help_is_ours() {
+    for (failure, _, reason, _) in all() {
+        let expected = ["FUNCTION_NOT_STARTED", "NEEDS_FIXING", "INTERNAL"].contains(&reason);
+        assert_eq!(failure.is_ours(), expected, "{failure:?}");
+    }
+    let of_a_pod = |failure: Failure| {
+        Failure::Pod { image: image(), status: Box::new(failure.into_status(Room::USUAL)) }.is_ours()
+    };
+    assert!(of_a_pod(Failure::Internal { cause: "x".into() }));
+    assert!(!of_a_pod(unavailable()));
+    let cause = Box::new(Failure::Unusable { cause: "x".into() });
+    assert!(Failure::NoPod { image: image(), cause }.is_ours());
+}
+
+#[test]
 fn the_code_of_a_pod_and_of_the_cause_of_no_pod_is_kept() {
     for code in [Code::Internal, Code::DeadlineExceeded, Code::ResourceExhausted, Code::Unavailable] {
         let status = Box::new(Status::new(code, "words"));

@@ -13,6 +13,13 @@ impl Log {
         Self { verbosity }
     }
 
+    /// Tells what somebody must look after.
+    pub(crate) fn error(self, text: impl Display) {
+        if self.verbosity >= 0 {
+            say(&format!("ERROR {text}"));
+        }
+    }
+
     /// Tells what an operator should know.
     pub(crate) fn warn(self, text: impl Display) {
         if self.verbosity >= 1 {

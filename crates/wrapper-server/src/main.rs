@@ -6,6 +6,7 @@
 mod copy;
 mod log;
 mod metrics;
+mod otlp;
 mod probe;
 mod serve;
 mod shell;

@@ -4,17 +4,22 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use wire::{FinishedRpc, Observer};
+use prost::Message as _;
+use wire::{FinishedRpc, Observer, PageFormat};
 
-use crate::log::Log;
+use crate::{
+    log::Log,
+    otlp::{self, HistogramPoint, Metric},
+};
 
 /// A histogram's name and meaning.
 struct Kind {
     name: &'static str,
+    /// Name and unit for collectors.
+    otlp: (&'static str, &'static str),
     help: &'static str,
     /// The upper bounds, counted in steps and as readers see them.
     bounds: &'static [(u64, &'static str)],
@@ -34,8 +39,13 @@ const BYTES: &[(u64, &str)] = &[
 static KINDS: [Kind; 3] = [
     Kind {
         name: "rpc_server_duration_milliseconds",
+        otlp: ("rpc.server.duration", "ms"),
         help: "How long gRPC calls took, health checks included.",
         bounds: &[
+            (50, "0.05"),
+            (100, "0.1"),
+            (250, "0.25"),
+            (500, "0.5"),
             (1000, "1"),
             (2500, "2.5"),
             (5000, "5"),
@@ -51,8 +61,20 @@ static KINDS: [Kind; 3] = [
         ],
         steps: 1000,
     },
-    Kind { name: "rpc_server_request_size_bytes", help: "Size of gRPC requests.", bounds: BYTES, steps: 1 },
-    Kind { name: "rpc_server_response_size_bytes", help: "Size of gRPC responses.", bounds: BYTES, steps: 1 },
+    Kind {
+        name: "rpc_server_request_size_bytes",
+        otlp: ("rpc.server.request.size", "By"),
+        help: "Size of gRPC requests.",
+        bounds: BYTES,
+        steps: 1,
+    },
+    Kind {
+        name: "rpc_server_response_size_bytes",
+        otlp: ("rpc.server.response.size", "By"),
+        help: "Size of gRPC responses.",
+        bounds: BYTES,
+        steps: 1,
+    },
 ];
 
 /// Values of one kind, in steps.
@@ -89,14 +111,28 @@ impl Histogram {
     }
 }
 
+/// A number of steps in the unit of its metric; what a double cannot hold is of no account.
+#[allow(clippy::cast_precision_loss, reason = "sums and bounds are measurements")]
+fn in_units(steps: u64, kind: &Kind) -> f64 {
+    steps as f64 / kind.steps as f64
+}
+
 /// Service, method and code of calls that are counted together: never more
 /// than the services we have.
 type Labels = (&'static str, &'static str, i32);
 
 /// Counts the calls.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Metrics {
+    /// When counting began.
+    begun: u64,
     calls: Arc<Mutex<BTreeMap<Labels, [Histogram; 3]>>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { begun: otlp::now(), calls: Arc::default() }
+    }
 }
 
 impl Metrics {
@@ -130,39 +166,67 @@ impl Metrics {
         )
     }
 
+    /// All histograms, for a collector.
+    pub(crate) fn export(&self) -> Vec<Vec<u8>> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = otlp::now();
+        let metrics = KINDS.iter().enumerate().map(|(at, kind)| {
+            let points = calls.iter().filter_map(|((service, method, code), histograms)| {
+                let Histogram { buckets, count, sum } = histograms.get(at)?;
+                let beyond = count - buckets.iter().sum::<u64>();
+                Some(HistogramPoint {
+                    start_time_unix_nano: self.begun,
+                    time_unix_nano: time,
+                    count: *count,
+                    sum: Some(in_units(*sum, kind)),
+                    bucket_counts: buckets.iter().copied().chain([beyond]).collect(),
+                    explicit_bounds: kind.bounds.iter().map(|(bound, _)| in_units(*bound, kind)).collect(),
+                    attributes: vec![
+                        otlp::text("rpc.system", "grpc"),
+                        otlp::text("rpc.service", service),
+                        otlp::text("rpc.method", method),
+                        otlp::int("rpc.grpc.status_code", i64::from(*code)),
+                    ],
+                })
+            });
+            let (name, unit) = kind.otlp;
+            let data_points = points.collect();
+            let metric = Metric {
+                name: name.to_owned(),
+                description: kind.help.to_owned(),
+                unit: unit.to_owned(),
+                histogram: Some(otlp::Histogram { data_points, aggregation_temporality: otlp::CUMULATIVE }),
+            };
+            metric.encode_to_vec()
+        });
+        metrics.collect()
+    }
+
     /// Offers the page, as the standard variables say. A port that cannot be
     /// had is no reason not to evaluate functions.
-    pub(crate) fn offer(&self, log: Log) {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        match variable("OTEL_METRICS_EXPORTER").as_deref() {
-            None | Some("prometheus") => {}
-            Some("none") => return,
-            Some(other) => {
-                log.warn(format_args!(
-                    "OTEL_METRICS_EXPORTER is {other:?}, but the wrapper has only prometheus and none"
-                ));
-                return;
-            }
-        }
-        let host = variable("OTEL_EXPORTER_PROMETHEUS_HOST").map(|host| match host.as_str() {
-            "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
-            address => address.parse(),
-        });
-        let port = variable("OTEL_EXPORTER_PROMETHEUS_PORT").map_or(Ok(9464), |port| port.parse());
-        let (Ok(host), Ok(port)) = (host.transpose(), port) else {
-            log.warn("OTEL_EXPORTER_PROMETHEUS_HOST or _PORT is no address or port: no metrics are offered");
+    pub(crate) async fn offer(&self, log: Log, variable: impl Fn(&str) -> Option<String>) {
+        let host = variable("OTEL_EXPORTER_PROMETHEUS_HOST");
+        let Ok(port) = variable("OTEL_EXPORTER_PROMETHEUS_PORT").map_or(Ok(9464), |port| port.parse()) else {
+            log.warn("OTEL_EXPORTER_PROMETHEUS_PORT is no port: no metrics are offered");
             return;
         };
         if port == 0 {
             return;
         }
-        match wire::listen(host, port) {
+        let listener = match &host {
+            Some(host) => wire::listen_on(host, port).await,
+            None => wire::listen(None, port),
+        };
+        match listener {
             Ok(listener) => {
                 let metrics = self.clone();
-                tokio::spawn(wire::serve_metrics(listener, move || metrics.page()));
+                tokio::spawn(wire::serve_metrics(listener, move |_| (PageFormat::Text, metrics.page())));
             }
             Err(error) => {
-                log.warn(format_args!("cannot listen on port {port} for metrics: {error}; none are offered"));
+                let on = host.map(|host| format!(" of {host}")).unwrap_or_default();
+                log.warn(format_args!(
+                    "cannot listen on port {port}{on} for metrics: {error}; none are offered"
+                ));
             }
         }
     }
@@ -191,7 +255,7 @@ mod tests {
     #[test]
     fn the_page_counts_values_up_to_each_bound() {
         let metrics = Metrics::default();
-        for (microseconds, received) in [(999, 0), (1000, 4096), (2_500, 4097), (400_000_007, u64::MAX)] {
+        for (microseconds, received) in [(50, 0), (1000, 4096), (2_500, 4097), (400_000_007, u64::MAX)] {
             metrics.finished(&FinishedRpc {
                 service: "a.Service",
                 method: "Method",
@@ -206,11 +270,12 @@ mod tests {
             "rpc_system=\"grpc\",rpc_service=\"a.Service\",rpc_method=\"Method\",rpc_grpc_status_code=\"13\"";
         for line in [
             "# TYPE rpc_server_duration_milliseconds histogram".to_owned(),
+            format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"0.05\"}} 1"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"1\"}} 2"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"2.5\"}} 3"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"300000\"}} 3"),
             format!("rpc_server_duration_milliseconds_bucket{{{labels},le=\"+Inf\"}} 4"),
-            format!("rpc_server_duration_milliseconds_sum{{{labels}}} 400004.506"),
+            format!("rpc_server_duration_milliseconds_sum{{{labels}}} 400003.557"),
             format!("rpc_server_duration_milliseconds_count{{{labels}}} 4"),
             format!("rpc_server_request_size_bytes_bucket{{{labels},le=\"4096\"}} 2"),
             format!("rpc_server_request_size_bytes_sum{{{labels}}} {}.000", u64::MAX),

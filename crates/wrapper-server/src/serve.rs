@@ -8,9 +8,9 @@ use tokio::{
     signal::unix::signal,
     sync::{mpsc, oneshot},
 };
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 use wire::{
-    Answer, Arrival, Failure, Front, Health, Memory, ServeOptions,
+    Answer, Arrival, Failure, Front, Health, Memory, Propagators, ServeOptions,
     proto::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::{FunctionEvaluator, FunctionEvaluatorServer},
@@ -20,6 +20,7 @@ use wire::{
 use crate::{
     log::{self, Log},
     metrics::Metrics,
+    otlp::{self, Traces, Wanted},
 };
 
 const PORT: Flag<u16> = Flag::integer("port", 9446, 0..=65535, "Port of the gRPC service on all interfaces.");
@@ -104,12 +105,12 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
     let supervisor = Supervisor::start_with_watchdog()?;
     let health = Health::new();
     let metrics = Metrics::default();
-    metrics.offer(log);
+    let (traces, sender) = start_telemetry(&metrics, log).await;
     let limits =
         Limits { deadline: None, max_output: limit.saturating_sub(wire::ENVELOPE), max_log: Limits::MAX_LOG };
     let entrypoint = program.path.display().to_string();
     let queue = FairQueue::new(MAX_RUNNING, MAX_WAITING);
-    let wrapper = Wrapper { supervisor: supervisor.clone(), queue, program, limits, log };
+    let wrapper = Wrapper { supervisor: supervisor.clone(), queue, program, limits, traces, log };
     let service = FunctionEvaluatorServer::new(wrapper)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX);
@@ -126,6 +127,7 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
         wire::serve(listener, front, options, drain).await;
         supervisor.idle().await;
         log.info("all calls are answered");
+        sender.finish().await;
         Ok(())
     };
     // With the runtime end the calls that are still running, and with them their processes.
@@ -133,6 +135,26 @@ async fn serve(program: Program, port: u16, limit: usize, log: Log) -> io::Resul
         served = served => served,
         () = end => Err(io::Error::other("told again to end: running calls are not answered")),
     }
+}
+
+/// Offers and sends what the standard variables say.
+async fn start_telemetry(metrics: &Metrics, log: Log) -> (Traces, otlp::Sender) {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let of_metrics = Wanted::read("METRICS", "prometheus", variable);
+    let of_traces = Wanted::read("TRACES", "none", variable);
+    let list = variable("OTEL_PROPAGATORS").unwrap_or_default();
+    let (propagators, unknown) = Propagators::read(&list);
+    for note in of_metrics.notes.iter().chain(&of_traces.notes) {
+        log.warn(note);
+    }
+    if !unknown.is_empty() {
+        log.warn(format_args!("OTEL_PROPAGATORS has {unknown:?}, which are passed over"));
+    }
+    if of_metrics.prometheus {
+        metrics.offer(log, variable).await;
+    }
+    let sent = of_metrics.collector.map(|target| (target, metrics.clone()));
+    otlp::start(of_traces.collector, sent, propagators, log)
 }
 
 /// Half of the memory that the container has: the other half is for the function.
@@ -172,6 +194,7 @@ struct Wrapper {
     queue: FairQueue,
     program: Program,
     limits: Limits,
+    traces: Traces,
     log: Log,
 }
 
@@ -208,23 +231,25 @@ impl FunctionEvaluator for Wrapper {
     ) -> Result<Response<EvaluateFunctionResponse>, Status> {
         let arrival = request.extensions().get().copied().unwrap_or_else(Arrival::now);
         let received = request.get_ref().resource_list.len();
+        let mut span = self.traces.begin(request.metadata().as_ref(), &request.get_ref().image);
         let result = self.evaluate(request.into_inner(), arrival).await;
-        let elapsed = arrival.at.elapsed();
+        let (elapsed, trace) = (arrival.at.elapsed(), span.shown());
         match &result {
             Ok(answer) => {
+                span.end(Code::Ok, "");
                 for note in &answer.notes {
                     self.log.warn(note);
                 }
                 let sent = answer.resource_list.len();
                 self.log.info(format_args!(
-                    "call code=Ok duration={elapsed:.2?} bytes_in={received} bytes_out={sent}"
+                    "call code=Ok duration={elapsed:.2?} bytes_in={received} bytes_out={sent}{trace}"
                 ));
             }
             Err(failure) => {
-                self.log.info(format_args!(
-                    "call code={:?} duration={elapsed:.2?} bytes_in={received}",
-                    failure.code()
-                ));
+                let code = failure.code();
+                span.end(code, &failure.message());
+                let line = format!("call code={code:?} duration={elapsed:.2?} bytes_in={received}{trace}");
+                if failure.is_ours() { self.log.error(line) } else { self.log.warn(line) }
             }
         }
         let Answer { resource_list, log, .. } =
@@ -250,6 +275,7 @@ mod tests {
             queue: FairQueue::new(NonZeroUsize::MIN, 0),
             program,
             limits: Limits { deadline: None, max_output: 1000, max_log: 1000 },
+            traces: otlp::start(None, None, Propagators::default(), Log::new(0)).0,
             log: Log::new(0),
         };
         let request = || EvaluateFunctionRequest {
@@ -259,7 +285,7 @@ mod tests {
         };
         let running = wrapper.queue.acquire("", None).await.unwrap();
         let failure = wrapper.evaluate(request(), Arrival::now()).await.unwrap_err();
-        assert_eq!(failure.code(), tonic::Code::ResourceExhausted);
+        assert_eq!(failure.code(), Code::ResourceExhausted);
         assert!(failure.to_string().contains("1 calls are running and 0 are waiting"), "{failure}");
         drop(running);
         wrapper.evaluate(request(), Arrival::now()).await.unwrap();

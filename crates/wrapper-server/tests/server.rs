@@ -154,7 +154,7 @@ async fn a_line_is_told_for_each_call_and_never_its_content() {
     let line = format!("bytes_in={} bytes_out={}", list.len(), list.len());
     eventually("the call's line", || server.log().contains(&line));
     let log = server.log();
-    assert!(log.contains("call code=Ok duration="), "{log}");
+    assert!(log.contains("INFO call code=Ok duration="), "{log}");
     assert!(!log.contains("confidential") && !log.contains("grumble"), "{log}");
 }
 
@@ -220,6 +220,13 @@ async fn metrics_count_calls_by_code_and_not_by_image() {
 }
 
 #[tokio::test]
+async fn metrics_may_be_offered_on_an_interface_that_is_named() {
+    let server = wrapper("cat").metrics().variable("OTEL_EXPORTER_PROMETHEUS_HOST", "localhost").start();
+    let head = server.ask_metrics("HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[tokio::test]
 async fn metrics_can_be_turned_off() {
     let port = free_port().to_string();
     let server = wrapper("cat").variable("OTEL_EXPORTER_PROMETHEUS_PORT", &port).start();
@@ -236,16 +243,16 @@ async fn metrics_that_cannot_be_offered_are_a_warning_only() {
         ([("OTEL_METRICS_EXPORTER", "prometheus"), ("OTEL_EXPORTER_PROMETHEUS_PORT", &*port)], &*port),
         (
             [("OTEL_METRICS_EXPORTER", "prometheus"), ("OTEL_EXPORTER_PROMETHEUS_PORT", "many")],
-            "OTEL_EXPORTER_PROMETHEUS_HOST or _PORT",
+            "OTEL_EXPORTER_PROMETHEUS_PORT is no port",
         ),
         (
-            [("OTEL_METRICS_EXPORTER", "prometheus"), ("OTEL_EXPORTER_PROMETHEUS_HOST", "no host")],
-            "OTEL_EXPORTER_PROMETHEUS_HOST or _PORT",
+            [("OTEL_EXPORTER_PROMETHEUS_PORT", "1234"), ("OTEL_EXPORTER_PROMETHEUS_HOST", "no host")],
+            "port 1234 of no host for metrics",
         ),
-        ([("OTEL_METRICS_EXPORTER", "otlp"), ("OTEL_EXPORTER_PROMETHEUS_PORT", "1")], "\"otlp\""),
+        ([("OTEL_METRICS_EXPORTER", "console"), ("OTEL_EXPORTER_PROMETHEUS_PORT", "1")], "\"console\""),
     ] {
-        let start = variables.iter().fold(wrapper("cat"), |start, (name, value)| start.variable(name, value));
-        let server = start.start();
+        let start = wrapper("cat").variable("OTEL_METRICS_EXPORTER", "");
+        let server = variables.iter().fold(start, |start, (name, value)| start.variable(name, value)).start();
         HealthClient::new(server.channel().await).check(HealthCheckRequest::default()).await.unwrap();
         eventually("the warning", || server.log().contains("WARN") && server.log().contains(warning));
     }

@@ -169,12 +169,12 @@ impl Evaluation {
         let prefix = &policy.default_prefix;
         let (routing, _) =
             serve::start_routing(prefix, builtin.offered, Some(&exec), None, function_configs)?;
-        let (chain, processes) = serve::start_local(&builtin, &processes, true, &routing, limit)?;
+        let local = serve::start_local(&builtin, &processes, true, &routing, limit)?;
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let call = Call::new(asked, input, deadline, TraceContext::begin(), Progress::default());
-        let result = chain.evaluate(&call).await;
+        let result = local.chain.evaluate(&call).await;
         // Whatever the function left behind must not outlive us.
-        serve::await_last_processes(processes.as_ref()).await;
+        serve::await_last_processes(local.processes.as_ref()).await;
         Ok(result.map_err(Refusal::from))
     }
 }

@@ -72,6 +72,11 @@ impl BuiltinEvaluator {
         Self { routing, every, cores, limits, processes }
     }
 
+    /// Where calls wait for a core, for metrics.
+    pub(crate) fn queues(&self) -> [FairQueue; 2] {
+        self.cores.clone()
+    }
+
     /// Runs a function in this process, beside the threads that serve calls.
     async fn run(&self, call: &Call, function: &'static Function) -> Result<Answer, Failure> {
         call.progress.enter(Stage::WaitingForCore);
@@ -79,7 +84,7 @@ impl BuiltinEvaluator {
         let [small, others] = &self.cores;
         let cores = if call.resource_list.len() <= SMALL { small } else { others };
         let core = cores.acquire(function.name, call.deadline).await;
-        let core = core.map_err(|error| refused(call, &error))?;
+        let core = core.map_err(|error| refused(call, &error, "give the service more processor cores"))?;
         call.progress.enter(Stage::Running);
         if let Some(answer) = self.run_at_once(call, function) {
             return answer;
@@ -278,9 +283,13 @@ mod tests {
         while evaluator.cores[0].waiting() == 0 {
             tokio::task::yield_now().await;
         }
+        // That they wait is to be seen in the metrics.
+        assert_eq!(evaluator.queues().iter().map(FairQueue::waiting).sum::<usize>(), 1);
         let refused = evaluator.evaluate(&call("set-labels", None)).await.unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
-        assert!(refused.to_string().contains("--max-queued-executions"), "{refused}");
+        let told = refused.to_string();
+        let help = "raise --max-queued-executions or give the service more processor cores";
+        assert!(told.contains(help) && !told.contains("--max-concurrent-executions"), "{told}");
         drop(taken);
         assert!(first.await.unwrap().is_ok());
     }

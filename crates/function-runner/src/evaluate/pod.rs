@@ -9,13 +9,14 @@ use tonic::Code;
 use wire::{Answer, Failure, client::CallOptions};
 
 use super::{Call, Evaluator, Stage, head_start};
-use crate::images::Images;
+use crate::{images::Images, telemetry::PodMetrics};
 
 /// Runs any image in a pod.
 #[derive(Debug)]
 pub struct PodEvaluator {
     runtime: Runtime,
     images: Arc<Images>,
+    metrics: PodMetrics,
     /// How long one function may run where its own settings do not say, if there is a limit; the caller's deadline may
     /// be shorter.
     timeout: Option<Duration>,
@@ -23,8 +24,13 @@ pub struct PodEvaluator {
 
 impl PodEvaluator {
     /// An evaluator that leases pods of `runtime`.
-    pub fn new(runtime: Runtime, images: Arc<Images>, timeout: Option<Duration>) -> Self {
-        Self { runtime, images, timeout }
+    pub(crate) fn new(
+        runtime: Runtime,
+        images: Arc<Images>,
+        metrics: PodMetrics,
+        timeout: Option<Duration>,
+    ) -> Self {
+        Self { runtime, images, metrics, timeout }
     }
 
     /// One try: a pod, and the call in it.
@@ -37,7 +43,13 @@ impl PodEvaluator {
         let timeout = self.runtime.timeout(image).or(self.timeout);
         let (limit, own_limit) = first_end(Instant::now(), timeout, deadline);
         let options = CallOptions { timeout: None, trace: Some(call.trace.clone()) };
+        let begun = Instant::now();
         let outcome = lease.run(image.as_given(), call.resource_list.clone(), limit, options).await;
+        let code = match &outcome {
+            Ok(_) => Code::Ok,
+            Err(Lost::Call(failure) | Lost::Pod(failure)) => failure.code(),
+        };
+        self.metrics.called(code, begun.elapsed());
         let is_over = limit.is_some_and(|limit| Instant::now() >= limit);
         match outcome {
             Err(Lost::Call(Failure::Pod { status, .. })) if status.code() == Code::DeadlineExceeded => {

@@ -73,8 +73,11 @@ impl Processes {
         special: impl FnOnce(&RunError) -> Option<Failure>,
     ) -> Result<Answer, Failure> {
         call.progress.enter(Stage::Queued);
-        let _permit =
-            self.queue.acquire(task.function, call.deadline).await.map_err(|full| refused(call, &full))?;
+        let _permit = self
+            .queue
+            .acquire(task.function, call.deadline)
+            .await
+            .map_err(|full| refused(call, &full, FASTER))?;
         call.progress.enter(Stage::Running);
         let deadline = Deadline::of(call, self.limits.timeout);
         let limits = Limits {
@@ -109,13 +112,16 @@ pub(super) fn too_slow(call: &Call, timeout: Duration, stderr: String) -> Failur
     Failure::TimedOut { image: call.asked(), cause, stderr }
 }
 
-/// The failure of a call that got no turn.
-pub(super) fn refused(call: &Call, error: &AcquireError) -> Failure {
+/// What makes processes wait less.
+const FASTER: &str = "--max-concurrent-executions";
+
+/// The failure of a call that got no turn; `faster` is what would let calls wait less.
+pub(super) fn refused(call: &Call, error: &AcquireError, faster: &str) -> Failure {
     match error {
         AcquireError::TimedOut { .. } => call.timed_out(String::new()),
         AcquireError::Full { .. } => Failure::Exhausted {
             image: call.asked(),
-            cause: format!("{error}, or raise --max-queued-executions or --max-concurrent-executions"),
+            cause: format!("{error}, or raise --max-queued-executions or {faster}"),
             stderr: String::new(),
         },
     }

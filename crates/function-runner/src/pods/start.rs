@@ -88,6 +88,6 @@ pub(crate) fn start(
         ready_timeout: *ready_timeout,
     };
     tokio::spawn(keep_warm(runtime.clone(), warming, routing.subscribe()));
-    let evaluator = PodEvaluator::new(runtime.clone(), images, *timeout);
+    let evaluator = PodEvaluator::new(runtime.clone(), images, metrics.clone(), *timeout);
     Ok(PodRuntime { evaluator, runtime })
 }

@@ -1,6 +1,7 @@
 //! The settings of the service: flags and environment, checked as a whole.
 
 mod builtin;
+mod collector;
 mod pods;
 mod registries;
 mod telemetry;
@@ -15,9 +16,10 @@ use flags::{Flag, Flags, GoDuration, Mistake, Mistakes};
 use registry::Reference;
 
 pub use builtin::BuiltinSettings;
+pub use collector::{Collector, NamedFile, Protocol, TlsFiles};
 pub use pods::{Cluster, PodAddress, PodSecurity, PodSettings};
 pub use registries::{PrivateRegistries, RegistrySettings};
-pub use telemetry::{MetricsExporter, Protocol, TelemetrySettings, TracesExporter};
+pub use telemetry::{MetricsExporter, TelemetrySettings, TracesExporter};
 
 pub(crate) use builtin::{Besides, read as read_builtin};
 pub(crate) use registries::read_allowed;

@@ -2,14 +2,14 @@
 
 use anyhow::Context as _;
 use opentelemetry::{KeyValue, metrics::MeterProvider as _, trace::TracerProvider as _};
-use opentelemetry_otlp::{MetricExporter, SpanExporter};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider, trace::SdkTracerProvider};
 use prometheus::TextEncoder;
 use tracing::{info, warn};
+use wire::PageFormat;
 
-use super::Metrics;
+use super::{Metrics, openmetrics, otlp};
 use crate::{
-    settings::{MetricsExporter, Protocol, TelemetrySettings, TracesExporter},
+    settings::{MetricsExporter, TelemetrySettings, TracesExporter},
     version,
 };
 
@@ -26,32 +26,25 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Starts all exporters that are asked for, within a tokio runtime.
-    pub fn start(settings: &TelemetrySettings) -> anyhow::Result<Self> {
+    pub async fn start(settings: &TelemetrySettings) -> anyhow::Result<Self> {
+        for note in &settings.notes {
+            warn!("{note}");
+        }
         let mut meters = SdkMeterProvider::builder().with_resource(resource());
+        let mut read = None;
         for exporter in &settings.metrics {
             meters = match exporter {
                 MetricsExporter::Console => {
                     meters.with_periodic_exporter(opentelemetry_stdout::MetricExporter::default())
                 }
-                MetricsExporter::Otlp(Protocol::Grpc) => {
-                    let exporter = MetricExporter::builder().with_tonic().build();
-                    meters.with_periodic_exporter(
-                        exporter.context("cannot send metrics by OTLP; check OTEL_EXPORTER_OTLP_*")?,
-                    )
-                }
-                MetricsExporter::Otlp(Protocol::HttpProtobuf) => {
-                    let exporter = MetricExporter::builder().with_http().build();
-                    meters.with_periodic_exporter(
-                        exporter.context("cannot send metrics by OTLP; check OTEL_EXPORTER_OTLP_*")?,
-                    )
-                }
+                MetricsExporter::Otlp(collector) => meters.with_periodic_exporter(otlp::metrics(collector)?),
                 MetricsExporter::Prometheus => {
                     let registry = prometheus::Registry::new();
                     let exporter = opentelemetry_prometheus::exporter()
                         .with_registry(registry.clone())
                         .scope_info_enabled(false)
                         .build();
-                    serve(settings, registry)?;
+                    read = Some(registry);
                     meters.with_reader(exporter.context("cannot offer metrics to Prometheus")?)
                 }
             };
@@ -60,6 +53,9 @@ impl Telemetry {
         let tracers = start_traces(settings)?;
         let tracer = tracers.as_ref().map(|tracers| tracers.tracer(SCOPE));
         let metrics = Metrics::new(&meters.meter(SCOPE), tracer);
+        if let Some(registry) = read {
+            serve(settings, registry, &metrics).await?;
+        }
         Ok(Self { meters, tracers, metrics })
     }
 
@@ -92,31 +88,39 @@ fn start_traces(settings: &TelemetrySettings) -> anyhow::Result<Option<SdkTracer
             TracesExporter::Console => {
                 tracers.with_batch_exporter(opentelemetry_stdout::SpanExporter::default())
             }
-            TracesExporter::Otlp(Protocol::Grpc) => {
-                let exporter = SpanExporter::builder().with_tonic().build();
-                tracers.with_batch_exporter(
-                    exporter.context("cannot send traces by OTLP; check OTEL_EXPORTER_OTLP_*")?,
-                )
-            }
-            TracesExporter::Otlp(Protocol::HttpProtobuf) => {
-                let exporter = SpanExporter::builder().with_http().build();
-                tracers.with_batch_exporter(
-                    exporter.context("cannot send traces by OTLP; check OTEL_EXPORTER_OTLP_*")?,
-                )
-            }
+            TracesExporter::Otlp(collector) => tracers.with_batch_exporter(otlp::spans(collector)?),
         };
     }
     Ok(Some(tracers.build()))
 }
 
-fn serve(settings: &TelemetrySettings, registry: prometheus::Registry) -> anyhow::Result<()> {
-    let (host, port) = (settings.prometheus_host, settings.prometheus_port);
-    let listener = wire::listen(host, port).with_context(|| {
+/// Offers the page that Prometheus reads.
+async fn serve(
+    settings: &TelemetrySettings,
+    registry: prometheus::Registry,
+    metrics: &Metrics,
+) -> anyhow::Result<()> {
+    let port = settings.prometheus_port;
+    let listener = match &settings.prometheus_host {
+        Some(host) => wire::listen_on(host, port)
+            .await
+            .with_context(|| format!("cannot listen on {host}, which OTEL_EXPORTER_PROMETHEUS_HOST names")),
+        None => wire::listen(None, port).map_err(anyhow::Error::from),
+    };
+    let listener = listener.with_context(|| {
         format!("cannot listen on port {port} for metrics; choose another with --metrics-port, 0 for none")
     })?;
     info!(address = %listener.local_addr()?, "metrics");
-    tokio::spawn(wire::serve_metrics(listener, move || {
-        TextEncoder::new().encode_to_string(&registry.gather()).unwrap_or_else(|error| format!("# {error}\n"))
+    let exemplars = metrics.exemplars();
+    tokio::spawn(wire::serve_metrics(listener, move |format| {
+        let families = registry.gather();
+        let page = match format {
+            PageFormat::OpenMetrics => openmetrics::render(&families, &exemplars),
+            PageFormat::Text => {
+                TextEncoder::new().encode_to_string(&families).unwrap_or_else(|error| format!("# {error}\n"))
+            }
+        };
+        (format, page)
     }));
     Ok(())
 }

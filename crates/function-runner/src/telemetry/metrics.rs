@@ -2,25 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ::process::FairQueue;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Gauge, Histogram, Meter, UpDownCounter},
 };
 use opentelemetry_sdk::trace::SdkTracer;
-use process::FairQueue;
 use tonic::Code;
 use wire::{FinishedRpc, Memory, Observer, TraceContext};
 
-use super::{CallSpan, PodMetrics, labels::FunctionLabels, traces};
+use super::{CallSpan, PodMetrics, labels::FunctionLabels, openmetrics::Exemplars, process, traces};
 use crate::version;
 
-/// Bounds in seconds: a call lasts from a millisecond to minutes.
-const SECONDS: [f64; 16] =
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+/// Bounds in seconds: a call lasts from tens of microseconds, where the function is built in, to minutes.
+pub(super) const SECONDS: [f64; 20] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 30.0, 60.0, 300.0,
+];
 /// The same in milliseconds, the unit of the original's metric.
-const MILLISECONDS: [f64; 16] = [
-    1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0, 30000.0, 60000.0,
-    300_000.0,
+pub(super) const MILLISECONDS: [f64; 20] = [
+    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0,
+    10000.0, 30000.0, 60000.0, 300_000.0,
 ];
 /// From a small list to the largest message.
 const BYTES: [f64; 8] = [1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 6_291_456.0];
@@ -36,6 +38,7 @@ struct Instruments {
     meter: Meter,
     tracer: Option<SdkTracer>,
     labels: FunctionLabels,
+    exemplars: Arc<Exemplars>,
     rpc_duration: Histogram<f64>,
     rpc_request_size: Histogram<u64>,
     rpc_response_size: Histogram<u64>,
@@ -65,6 +68,7 @@ impl Metrics {
         let instruments = Instruments {
             tracer,
             labels: FunctionLabels::default(),
+            exemplars: Arc::default(),
             rpc_duration: meter
                 .f64_histogram("rpc.server.duration")
                 .with_unit("ms")
@@ -116,9 +120,13 @@ impl Metrics {
         };
         instruments.running.add(0, &[]);
         instruments.config_valid.record(1, &[]);
-        let metrics = Self { inner: Arc::new(instruments) };
-        metrics.observe_process();
-        metrics
+        process::observe(meter);
+        Self { inner: Arc::new(instruments) }
+    }
+
+    /// Calls to show beside their counts.
+    pub(super) fn exemplars(&self) -> Arc<Exemplars> {
+        self.inner.exemplars.clone()
     }
 
     /// The instruments of the pod runtime.
@@ -126,43 +134,36 @@ impl Metrics {
         PodMetrics::new(&self.inner.meter)
     }
 
-    /// The state of the process itself.
-    fn observe_process(&self) {
-        let meter = &self.inner.meter;
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // The name the original's dashboards and tests read; a task is what a goroutine is there.
-            meter
-                .u64_observable_gauge("go.goroutines")
-                .with_description("Tasks that exist now, under the name that readers of the original expect.")
-                .with_callback(move |gauge| gauge.observe(runtime.metrics().num_alive_tasks() as u64, &[]))
-                .build();
-        }
-        meter
-            .u64_observable_gauge("process.resident_memory")
-            .with_unit("By")
-            .with_description("Resident memory of the service.")
-            .with_callback(|gauge| {
-                if let Some(bytes) = resident_memory() {
-                    gauge.observe(bytes, &[]);
-                }
+    /// Shows how many calls wait for their turn in all `queues`, which share their places to wait in.
+    pub(crate) fn observe_queued(&self, queues: Vec<FairQueue>) {
+        self.inner
+            .meter
+            .u64_observable_gauge("function_runner.executions.queued")
+            .with_description("Calls waiting for other executables to end, or for a processor core.")
+            .with_callback(move |gauge| {
+                gauge.observe(queues.iter().map(FairQueue::waiting).sum::<usize>() as u64, &[]);
             })
             .build();
     }
 
-    /// Shows how full the queue of the exec runtime is.
-    pub fn observe_queue(&self, queue: FairQueue) {
-        let waiting = queue.clone();
+    /// Shows how many executables run.
+    pub(crate) fn observe_processes(&self, queue: FairQueue) {
+        self.observe_running("function_runner.executions.running", "Executables running now.", vec![queue]);
+    }
+
+    /// Shows how many built-in functions compute.
+    pub(crate) fn observe_builtins(&self, cores: Vec<FairQueue>) {
+        self.observe_running("function_runner.builtins.running", "Built-in functions computing now.", cores);
+    }
+
+    fn observe_running(&self, name: &'static str, description: &'static str, queues: Vec<FairQueue>) {
         self.inner
             .meter
-            .u64_observable_gauge("function_runner.executions.queued")
-            .with_description("Calls waiting for an executable to end.")
-            .with_callback(move |gauge| gauge.observe(waiting.waiting() as u64, &[]))
-            .build();
-        self.inner
-            .meter
-            .u64_observable_gauge("function_runner.executions.running")
-            .with_description("Executables running now.")
-            .with_callback(move |gauge| gauge.observe(queue.running() as u64, &[]))
+            .u64_observable_gauge(name)
+            .with_description(description)
+            .with_callback(move |gauge| {
+                gauge.observe(queues.iter().map(FairQueue::running).sum::<usize>() as u64, &[]);
+            })
             .build();
     }
 
@@ -206,6 +207,7 @@ impl Metrics {
         let known = call.evaluator != "none";
         let function =
             if known { instruments.labels.label(call.function) } else { super::labels::OTHER.into() };
+        instruments.exemplars.keep(&function, call.evaluator, call.trace, call.elapsed);
         let function = KeyValue::new("function", function);
         let evaluator = KeyValue::new("evaluator", call.evaluator);
         let code = KeyValue::new("code", code_name(call.code));
@@ -239,6 +241,8 @@ pub struct EndedCall<'a> {
     pub received: usize,
     /// Bytes given out.
     pub sent: usize,
+    /// The trace it belongs to.
+    pub trace: &'a TraceContext,
 }
 
 impl Observer for Metrics {
@@ -261,9 +265,48 @@ fn code_name(code: Code) -> String {
     format!("{code:?}")
 }
 
-fn resident_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kibibytes * 1024)
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use opentelemetry::metrics::MeterProvider as _;
+    use opentelemetry_sdk::metrics::SdkMeterProvider;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_is_counted_whatever_it_waits_for() {
+        let registry = prometheus::Registry::new();
+        let exporter = opentelemetry_prometheus::exporter().with_registry(registry.clone()).build().unwrap();
+        let provider = SdkMeterProvider::builder().with_reader(exporter).build();
+        let metrics = Metrics::new(&provider.meter("test"), None);
+        let processes = FairQueue::new(NonZeroUsize::MIN, 10);
+        let cores = processes.beside(NonZeroUsize::MIN);
+        metrics.observe_queued(vec![processes.clone(), cores.clone()]);
+        metrics.observe_processes(processes.clone());
+        metrics.observe_builtins(vec![cores.clone()]);
+        let held = [processes.acquire("a", None).await.unwrap(), cores.acquire("a", None).await.unwrap()];
+        let waiting: Vec<_> = [&processes, &cores, &cores]
+            .map(|queue| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.acquire("b", None).await.map(drop) })
+            })
+            .into();
+        while processes.waiting() + cores.waiting() < 3 {
+            tokio::task::yield_now().await;
+        }
+        let value = |name: &str| {
+            let families = registry.gather();
+            let family = families.iter().find(|family| family.name() == name).unwrap();
+            family.get_metric()[0].get_gauge().get_value()
+        };
+        assert_eq!(value("function_runner_executions_queued").to_string(), "3");
+        assert_eq!(value("function_runner_executions_running").to_string(), "1");
+        assert_eq!(value("function_runner_builtins_running").to_string(), "1");
+        drop(held);
+        for waiting in waiting {
+            waiting.await.unwrap().unwrap();
+        }
+        assert_eq!(value("function_runner_executions_queued").to_string(), "0");
+    }
 }

@@ -4,7 +4,10 @@ mod exporters;
 mod labels;
 mod logs;
 mod metrics;
+mod openmetrics;
+mod otlp;
 mod pods;
+mod process;
 mod traces;
 
 pub use exporters::Telemetry;

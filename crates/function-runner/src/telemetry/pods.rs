@@ -8,6 +8,7 @@ use opentelemetry::{
 };
 use pods::{ApiRequest, Reason, Runtime};
 use registry::Reference;
+use tonic::Code;
 
 use super::labels::FunctionLabels;
 
@@ -22,6 +23,7 @@ pub(crate) struct PodMetrics {
     cold_starts: Histogram<f64>,
     evictions: Counter<u64>,
     requests: Counter<u64>,
+    rpc_duration: Histogram<f64>,
 }
 
 impl PodMetrics {
@@ -44,6 +46,12 @@ impl PodMetrics {
                 .with_description(
                     "Requests to the Kubernetes API, by verb, resource and HTTP status (0: no answer).",
                 )
+                .build(),
+            rpc_duration: meter
+                .f64_histogram("rpc.client.duration")
+                .with_unit("ms")
+                .with_description("How long calls of function pods took.")
+                .with_boundaries(super::metrics::MILLISECONDS.to_vec())
                 .build(),
             meter: meter.clone(),
         }
@@ -94,6 +102,17 @@ impl PodMetrics {
         self.evictions.add(1, &[KeyValue::new("reason", reason)]);
     }
 
+    /// A pod was called, and ended so.
+    pub(crate) fn called(&self, code: Code, took: Duration) {
+        let attributes = [
+            KeyValue::new("rpc.system", "grpc"),
+            KeyValue::new("rpc.service", "evaluator.FunctionEvaluator"),
+            KeyValue::new("rpc.method", "EvaluateFunction"),
+            KeyValue::new("rpc.grpc.status_code", i64::from(i32::from(code))),
+        ];
+        self.rpc_duration.record(took.as_secs_f64() * 1e3, &attributes);
+    }
+
     /// The API server was asked.
     pub(crate) fn requested(&self, request: &ApiRequest) {
         let attributes = [
@@ -108,4 +127,31 @@ impl PodMetrics {
 /// The function's name, as in the metrics of calls.
 fn name(image: &str) -> String {
     Reference::parse(image).map(|image| image.name().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::metrics::MeterProvider as _;
+    use opentelemetry_sdk::metrics::SdkMeterProvider;
+
+    use super::*;
+
+    #[test]
+    fn calls_of_pods_are_counted_under_the_names_of_the_original() {
+        let registry = prometheus::Registry::new();
+        let exporter =
+            opentelemetry_prometheus::exporter().with_registry(registry.clone()).scope_info_enabled(false);
+        let provider = SdkMeterProvider::builder().with_reader(exporter.build().unwrap()).build();
+        let metrics = PodMetrics::new(&provider.meter("test"));
+        for code in [Code::Ok, Code::Ok, Code::Unavailable] {
+            metrics.called(code, Duration::from_micros(300));
+        }
+        let page = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        for (code, bound, count) in [(0, "0.25", 0), (0, "0.5", 2), (14, "0.5", 1)] {
+            let line = format!(
+                r#"rpc_client_duration_milliseconds_bucket{{rpc_grpc_status_code="{code}",rpc_method="EvaluateFunction",rpc_service="evaluator.FunctionEvaluator",rpc_system="grpc",le="{bound}"}} {count}"#
+            );
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+    }
 }
