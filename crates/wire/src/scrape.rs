@@ -1,18 +1,18 @@
 //! A page of metrics for Prometheus: one path, one answer a connection. An
 //! HTTP library would be most of the wrapper's size for these few lines.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    task::AbortHandle,
     time,
 };
 
 use crate::socket::LINGER;
 
-/// Readers served at once; more wait.
+/// Readers served at once; for one more, the one that has been there for longest must go.
 const READERS: usize = 16;
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 16 * 1024;
@@ -43,20 +43,26 @@ pub async fn serve_metrics(
     listener: TcpListener,
     render: impl Fn(PageFormat) -> (PageFormat, String) + Send + Sync + 'static,
 ) {
-    let (render, readers) = (Arc::new(render), Arc::new(Semaphore::new(READERS)));
+    let render = Arc::new(render);
+    let mut readers: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        let Ok(permit) = readers.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // Out of descriptors, say: that may pass.
             time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        readers.retain(|reader| !reader.is_finished());
+        if readers.len() >= READERS
+            && let Some(oldest) = readers.pop_front()
+        {
+            oldest.abort();
+        }
         let render = render.clone();
-        tokio::spawn(async move {
+        let reader = tokio::spawn(async move {
             // A reader that breaks off is no concern of ours.
             let _ = time::timeout(PATIENCE, answer(stream, &*render)).await;
-            drop(permit);
         });
+        readers.push_back(reader.abort_handle());
     }
 }
 
@@ -163,6 +169,36 @@ mod tests {
             let answer = ask(bad).await;
             assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
         }
+    }
+
+    /// The clock stands still while somebody is busy, so that nobody's patience comes to its end.
+    #[tokio::test(start_paused = true)]
+    async fn readers_that_say_nothing_keep_nobody_from_the_page() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(serve_metrics(listener, |format| (format, "a_metric 1\n".to_owned())));
+        let mut silent = Vec::new();
+        for _ in 0..5 * READERS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let busy = async {
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < Duration::from_mins(1) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let page = async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
+            let mut page = vec![0; 15];
+            stream.read_exact(&mut page).await.unwrap();
+            page
+        };
+        tokio::select! {
+            () = busy => panic!("it waits for others to give up"),
+            page = page => assert_eq!(page, b"HTTP/1.1 200 OK"),
+        }
+        server.abort();
     }
 
     #[tokio::test]
