@@ -93,9 +93,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
         ),
         (Some(pod), Some(client)) => {
             let images = Arc::new(Images::new(&registries)?);
-            for problem in images.check().await {
-                warn!("calls that need it will fail: {problem}");
-            }
+            images.warn_of_unreadable().await;
             let limit = serving.max_message;
             let started = pods::start(client, pod, &registries, images, &routing, limit, &pod_metrics)?;
             chain = chain.with(started.evaluator);

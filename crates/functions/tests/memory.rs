@@ -63,7 +63,7 @@ fn memory(of: impl FnOnce()) -> usize {
 
 /// The most memory that a run takes beside its input, and the steps it is made of.
 fn measure(input: &str) -> (usize, u64) {
-    let function = functions::all().into_iter().find(|function| function.name == "set-namespace").unwrap();
+    let function = functions::all().iter().find(|function| function.name == "set-namespace").unwrap();
     let budget = krm::Budget::default();
     let memory = memory(|| assert!(function.run(input.as_bytes(), &budget).succeeded));
     (memory, budget.used().steps)
