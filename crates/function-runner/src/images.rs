@@ -37,9 +37,11 @@ impl Images {
         })
     }
 
-    /// What is wrong with the credentials and certificates that registries are asked with; one line each.
-    pub async fn check(&self) -> Vec<String> {
-        self.registry.check().await
+    /// Warns of credentials and certificates for registries that cannot be read, before a call needs them.
+    pub async fn warn_of_unreadable(&self) {
+        for problem in self.registry.check().await {
+            tracing::warn!("calls that need it will fail: {problem}");
+        }
     }
 
     /// What an image says about itself. With a constraint, the image is meant whose tag is that very text, or

@@ -21,7 +21,7 @@ use crate::{
     service::Service,
     settings::{
         BuiltinSettings, Cluster, ExecSettings, FunctionConfigSettings, MaxMemory, PodSettings,
-        ProcessSettings, RegistrySettings, Serving, Settings,
+        ProcessSettings, Serving, Settings,
     },
     shutdown::{self, Ending, Phases},
     telemetry::{self, Metrics, Telemetry},
@@ -92,7 +92,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<ExitCode> {
              running without the pod runtime, all other images are answered NotFound"
         ),
         (Some(pod), Some(client)) => {
-            let images = start_images(&registries).await?;
+            let images = Arc::new(Images::new(&registries)?);
+            images.warn_of_unreadable().await;
             let limit = serving.max_message;
             let started = pods::start(client, pod, &registries, images, &routing, limit, &pod_metrics)?;
             chain = chain.with(started.evaluator);
@@ -148,15 +149,6 @@ async fn follow_objects(client: Client, namespace: &str, routing: &Routing) {
     tokio::spawn(follower.follow());
     // Else the first calls would be sent to runtimes that are not meant for them.
     let _ = tokio::time::timeout(FIRST_LOOK, first_look).await;
-}
-
-/// The view of registries. What it cannot read is told now, and not by the first call that needs it.
-async fn start_images(registries: &RegistrySettings) -> anyhow::Result<Arc<Images>> {
-    let images = Arc::new(Images::new(registries)?);
-    for problem in images.check().await {
-        warn!("calls that need it will fail: {problem}");
-    }
-    Ok(images)
 }
 
 /// Listens on the port of the service.
