@@ -24,9 +24,10 @@ const NONROOT: Owner = Owner(10001, 10001);
 const PLACES: [&str; 2] = ["home/nonroot/", ""];
 
 /// The built-in functions of the service: linked under one of these names, it is that function.
-pub const FUNCTIONS: [&str; 13] = [
+pub const FUNCTIONS: [&str; 16] = [
     "apply-replacements",
     "apply-setters",
+    "apply-setters-v1",
     "create-setters",
     "ensure-name-substring",
     "list-setters",
@@ -36,6 +37,8 @@ pub const FUNCTIONS: [&str; 13] = [
     "set-image",
     "set-labels",
     "set-namespace",
+    "set-namespace-v3",
+    "set-project-id",
     "starlark",
     "upsert-resource",
 ];

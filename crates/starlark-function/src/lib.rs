@@ -35,19 +35,19 @@ The functionConfig is one of
 The program reads and changes ctx.resource_list[\"items\"], a list of resources as dicts: it can set and delete
 fields, append resources, remove them, or assign a new list. Its own configuration is
 ctx.resource_list[\"functionConfig\"]; changes to it, and results that are set, are not looked at. The variables
-of its environment are in ctx.environment. What print() prints goes to stderr, and fail() ends the function with
-an error. Comments and formatting of what the program does not change stay, and so do numbers, anchors and merge
-keys; a program sees the fields that merge keys stand for. New fields are sorted.
+of its environment are in ctx.environment. What print() prints goes to stderr, and fail() ends the
+function with an error. Comments and formatting of what the program does not change stay, and so do
+numbers, anchors and merge keys; a program sees the fields that merge keys stand for. New fields are sorted.
 
 The language is Starlark with sets, recursion, while loops, and for, if and while outside of functions.
 Texts of values, formats, strings (which are bytes) and the words of errors are those of go.starlark.net.
 load() offers encoding/json.star (json), encoding/yaml.star (yaml), encoding/base64.star (base64),
 encoding/csv.star (csv), hash.star (hash), math.star (math), re.star (re) and krmfn.star (krmfn).
 
-What is not here fails, and says so: ctx.open_api; the functions of bsoup.star, geo.star, html.star, http.star,
-time.star, xlsx.star and zipfile.star, which can be loaded; a part of a character, such as \"é\"[0]. Errors in the
-syntax of a program, and some of the rarer ones in a run, have words of their own. The last digits of what
-math.star computes may differ, the keys that yaml.loads() reads are strings, and type(len) is \"function\".
+What is not here fails, and says so: ctx.open_api; the functions of bsoup.star, geo.star, html.star,
+http.star, time.star, xlsx.star and zipfile.star, which can be loaded; a part of a character, such as
+the first byte of \"\u{e9}\". Some of the rarer errors have words of their own. The last digits of what
+math.star computes may differ, the keys that yaml.loads() reads are strings, and type(len) is function.
 
 A program may use 512 MiB of memory, call functions 10,000 levels deep and nest expressions
 5,000 levels deep.

@@ -95,7 +95,7 @@ impl BuiltinEvaluator {
             drop(input);
             match outcome.over_budget {
                 Some(over) => Err(over),
-                None => Ok(wire::judge(&image, finished(outcome, begun, max_output))),
+                None => Ok(wire::judge(&image, finished(outcome, begun, max_output)).map_err(about_input)),
             }
         };
         match tokio::task::spawn_blocking(run).await {
@@ -146,7 +146,7 @@ impl BuiltinEvaluator {
             Failure::OutputMalformed { image, exit, cause, stderr } => {
                 match starlark_function::why_it_ended(&stderr) {
                     Some(why) => Failure::Exhausted { image, cause: why.to_owned(), stderr },
-                    None => Failure::OutputMalformed { image, exit, cause, stderr },
+                    None => about_input(Failure::OutputMalformed { image, exit, cause, stderr }),
                 }
             }
             other => other,
@@ -163,6 +163,19 @@ impl BuiltinEvaluator {
                 found.value.function.name()
             )
         })
+    }
+}
+
+/// A built-in function that says nothing on stdout could not read what it was given: that is its failure, and no
+/// fault of an output that it never had.
+fn about_input(failure: Failure) -> Failure {
+    match failure {
+        Failure::OutputMalformed { image, exit, stderr, .. }
+            if stderr.contains("failed to evaluate function: ") =>
+        {
+            Failure::FunctionFailed { image, exit, results: String::new(), stderr }
+        }
+        other => other,
     }
 }
 

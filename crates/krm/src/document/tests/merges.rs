@@ -110,8 +110,8 @@ fn they_do_not_multiply_without_end() {
     let mut text = String::from("a0: &a0 {x: 1}\n");
     for level in 1..40 {
         let before = level - 1;
-        text +=
-            &format!("a{level}: &a{level} {{<<: *a{before}, p{level}: *a{before}, q{level}: *a{before}}}\n");
+        let with = format!("<<: *a{before}, p{level}: *a{before}, q{level}: *a{before}");
+        text = text + &format!("a{level}: &a{level} {{{with}}}\n");
     }
     let error = Document::parse(&text).unwrap_err().to_string();
     assert!(error.contains("aliases"), "{error}");
