@@ -24,7 +24,7 @@ impl std::error::Error for InputError {}
 impl std::fmt::Display for InputError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(out, "failed to parse ResourceList: {error}"),
+            Self::Unreadable(error) => write!(out, "failed to parse the input ResourceList: {error}"),
             Self::Kind(kind) => {
                 write!(out, "input was of unexpected kind {}; expected ResourceList", crate::go::quoted(kind))
             }

@@ -38,7 +38,8 @@ pub(crate) fn read(config: &FunctionConfig) -> Result<Program, String> {
         return Err("`source` must not be empty".to_owned());
     }
     let name = match config.name() {
-        "" => "starlark-function-run",
+        // With the letter that the catalog's function leaves out, since its messages begin with it.
+        "" => "stalark-function-run",
         name => name,
     };
     Ok(Program { name: name.to_owned(), source: source.to_owned() })

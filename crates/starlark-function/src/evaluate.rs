@@ -5,24 +5,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::thread;
 
 use krm::Value;
-use starlark::PrintHandler;
-use starlark::codemap::FileSpan;
 use starlark::environment::{GlobalsBuilder, LibraryExtension, Module};
 use starlark::eval::Evaluator;
-use starlark::syntax::{AstModule, Dialect};
+use starlark::syntax::Dialect;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::list::{AllocList, ListRef};
 use starlark::values::structs::AllocStruct;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, Value as StarlarkValue};
+use starlark::{ErrorKind, PrintHandler};
 
-use crate::Failure;
 use crate::configuration::Program;
 use crate::convert::{Writer, to_starlark};
 use crate::items::Item;
+use crate::language::{in_go_words, syntax_in_go_words};
 use crate::modules::Modules;
 use crate::nesting::{MAXIMUM_NESTING, too_deep};
-use crate::while_loops::{Rewritten, rewrite};
+use crate::{language, while_loops};
 
 /// What the program's own values may take.
 const MAXIMUM_HEAP: usize = 512 << 20;
@@ -33,9 +32,6 @@ const STACK: usize = 512 << 20;
 
 /// As much of an error as anybody reads, in bytes.
 const MAXIMUM_MESSAGE: usize = 8 << 10;
-
-/// As many of the first and of the last calls as are shown of those that led to an error.
-const SHOWN_CALLS: usize = 10;
 
 /// What a program can see, and whom it can tell.
 pub(crate) struct Surroundings<'s> {
@@ -55,7 +51,7 @@ impl PrintHandler for Printer<'_> {
 }
 
 /// Runs a program, and gives the resources that it left behind.
-pub(crate) fn evaluate(program: &Program, surroundings: &Surroundings<'_>) -> Result<Vec<Item>, Failure> {
+pub(crate) fn evaluate(program: &Program, surroundings: &Surroundings<'_>) -> Result<Vec<Item>, String> {
     // Parsing and evaluating are recursive.
     let outcome = thread::scope(|scope| {
         let evaluation = || evaluate_here(program, surroundings);
@@ -64,8 +60,8 @@ pub(crate) fn evaluate(program: &Program, surroundings: &Surroundings<'_>) -> Re
     });
     match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(panic)) => Err(Failure::from(fault(panic.as_ref()))),
-        Err(error) => Err(Failure::from(format!("cannot start a thread for the program: {error}"))),
+        Ok(Err(panic)) => Err(fault(panic.as_ref())),
+        Err(error) => Err(format!("cannot start a thread for the program: {error}")),
     }
 }
 
@@ -84,22 +80,27 @@ fn fault(panic: &(dyn Any + Send)) -> String {
     }
 }
 
-fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<Vec<Item>, Failure> {
+fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<Vec<Item>, String> {
     if let Some((line, column)) = too_deep(&program.source) {
         let name = &program.name;
-        return Err(Failure::from(format!(
+        return Err(format!(
             "{name}:{line}:{column}: expressions are nested more than {MAXIMUM_NESTING} levels deep"
-        )));
+        ));
     }
-    let rewritten = rewrite(&program.source);
-    let failure = |error: &starlark::Error| describe(error, &program.name, &rewritten);
+    let without_while = while_loops::rewrite(&program.source);
+    let source = &*without_while.source;
     let dialect =
         Dialect { enable_keyword_only_arguments: true, enable_top_level_stmt: true, ..Dialect::Standard };
-    let ast = AstModule::parse(&program.name, rewritten.source.clone(), &dialect)
-        .map_err(|error| failure(&error))?;
-    let extensions = [LibraryExtension::Print, LibraryExtension::SetType];
-    let globals = GlobalsBuilder::extended_by(&extensions).build();
+    let line = |line: usize| without_while.line(line);
+    let rewritten = language::rewrite(&program.name, source, &dialect)
+        .map_err(|error| syntax(&error, &program.name, source, |at| at, line))?;
+    let failure = |error: &starlark::Error| match error.kind() {
+        ErrorKind::Scope(_) => syntax(error, &program.name, source, |at| rewritten.origin(at), line),
+        _ => in_go_words(&shortened(error)),
+    };
+    let globals = GlobalsBuilder::extended_by(&[LibraryExtension::SetType]).with(language::language).build();
     Module::with_temp_heap(|module| {
+        language::add_prelude(&module).map_err(|error| error.to_string())?;
         set_context(&module, surroundings);
         let printer = Printer(surroundings.print);
         {
@@ -111,10 +112,10 @@ fn evaluate_here(program: &Program, surroundings: &Surroundings<'_>) -> Result<V
             let limits = evaluator
                 .set_max_callstack_size(MAXIMUM_CALLS)
                 .and_then(|()| evaluator.set_max_heap_size(MAXIMUM_HEAP));
-            limits.map_err(|error| Failure::from(error.to_string()))?;
-            evaluator.eval_module(ast, &globals).map_err(|error| failure(&error))?;
+            limits.map_err(|error| error.to_string())?;
+            evaluator.eval_module(rewritten.module.clone(), &globals).map_err(|error| failure(&error))?;
         }
-        left_behind(&module, surroundings.items).map_err(Failure::from)
+        left_behind(&module, surroundings.items)
     })
 }
 
@@ -174,55 +175,40 @@ fn left_behind(module: &Module<'_>, before: &[Value]) -> Result<Vec<Item>, Strin
     Ok(left)
 }
 
-/// An error with its place in the program.
-fn describe(error: &starlark::Error, name: &str, rewritten: &Rewritten) -> Failure {
+/// What is wrong with a program, with its place, in Go's words.
+fn syntax(
+    error: &starlark::Error,
+    name: &str,
+    source: &str,
+    place: impl Fn(usize) -> usize,
+    line: impl Fn(usize) -> usize,
+) -> String {
+    let said = shortened(error);
+    let Some(span) = error.span() else { return said };
+    let (words, is_line_break) = syntax_in_go_words(&said);
+    // What is not expected is told where it ends, all else where it begins.
+    let unexpected = words.starts_with("got ");
+    let at = if unexpected { span.span.end() } else { span.span.begin() };
+    let at = place(at.get() as usize).min(source.len());
+    let before = source.get(..at).unwrap_or_default();
+    let (words, at_end) = if is_line_break && place(span.span.begin().get() as usize) >= source.len() {
+        (words.replacen("got newline", "got end of file", 1), true)
+    } else {
+        (words, false)
+    };
+    let breaks = before.matches('\n').count();
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let (breaks, column) =
+        if is_line_break && !at_end && column > 1 { (breaks + 1, 1) } else { (breaks, column) };
+    format!("{name}:{}:{column}: {words}", line(breaks))
+}
+
+/// What an error says.
+fn shortened(error: &starlark::Error) -> String {
     let mut text = error.without_diagnostic().to_string();
     if text.len() > MAXIMUM_MESSAGE {
         text.truncate(text.floor_char_boundary(MAXIMUM_MESSAGE));
         text.push_str("...");
     }
-    let text = text.trim_end();
-    let message = match error.span() {
-        Some(span) if span.filename() == name => {
-            let begin = span.resolve_span().begin;
-            format!("{name}:{}:{}: {text}", rewritten.line(begin.line), begin.column + 1)
-        }
-        _ => text.to_owned(),
-    };
-    Failure { message, trace: trace(error, name, rewritten) }
-}
-
-/// The calls that led to an error, the outermost first.
-fn trace(error: &starlark::Error, name: &str, rewritten: &Rewritten) -> String {
-    let place = |span: &FileSpan| {
-        let begin = span.resolve_span().begin;
-        let line = if span.filename() == name { rewritten.line(begin.line) } else { begin.line + 1 };
-        format!("{}:{line}:{}", span.filename(), begin.column + 1)
-    };
-    let mut lines: Vec<String> = Vec::new();
-    let mut function = "<toplevel>";
-    let mut last = String::new();
-    for frame in &error.call_stack().frames {
-        if let Some(location) = &frame.location {
-            last = place(location);
-            lines.push(format!("  {last}: in {function}\n"));
-        }
-        function = &frame.name;
-    }
-    // Where it happened, unless that is the call of a function that is not the program's own.
-    lines.extend(
-        error
-            .span()
-            .map(place)
-            .filter(|place| *place != last)
-            .map(|place| format!("  {place}: in {function}\n")),
-    );
-    if error.call_stack().is_empty() {
-        return String::new();
-    }
-    if lines.len() > 2 * SHOWN_CALLS {
-        let left_out = lines.len() - 2 * SHOWN_CALLS;
-        lines.splice(SHOWN_CALLS..SHOWN_CALLS + left_out, [format!("  ... {left_out} more calls ...\n")]);
-    }
-    format!("Traceback (most recent call last):\n{}", lines.concat())
+    text.trim_end().to_owned()
 }

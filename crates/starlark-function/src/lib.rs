@@ -8,6 +8,7 @@ mod configuration;
 mod convert;
 mod evaluate;
 mod items;
+mod language;
 mod modules;
 mod nesting;
 mod process;
@@ -34,13 +35,19 @@ The functionConfig is one of
 The program reads and changes ctx.resource_list[\"items\"], a list of resources as dicts: it can set and delete
 fields, append resources, remove them, or assign a new list. Its own configuration is
 ctx.resource_list[\"functionConfig\"]; changes to it, and results that are set, are not looked at. The variables
-of its environment are in ctx.environment. There is no ctx.open_api. What print() prints goes to stderr, and
-fail() ends the function with an error. Comments and formatting of what the program does not change stay.
+of its environment are in ctx.environment. What print() prints goes to stderr, and fail() ends the
+function with an error. Comments and formatting of what the program does not change stay, and so do
+numbers, anchors and merge keys; a program sees the fields that merge keys stand for. New fields are sorted.
 
 The language is Starlark with sets, recursion, while loops, and for, if and while outside of functions.
-load() offers encoding/json.star (json), encoding/yaml.star (yaml), encoding/base64.star (base64), hash.star
-(hash), math.star (math), re.star (re) and krmfn.star (krmfn). bsoup.star, encoding/csv.star, geo.star,
-html.star, http.star, time.star, xlsx.star and zipfile.star can be loaded, but their functions only fail.
+Texts of values, formats, strings (which are bytes) and the words of errors are those of go.starlark.net.
+load() offers encoding/json.star (json), encoding/yaml.star (yaml), encoding/base64.star (base64),
+encoding/csv.star (csv), hash.star (hash), math.star (math), re.star (re) and krmfn.star (krmfn).
+
+What is not here fails, and says so: ctx.open_api; the functions of bsoup.star, geo.star, html.star,
+http.star, time.star, xlsx.star and zipfile.star, which can be loaded; a part of a character, such as
+the first byte of \"\u{e9}\". Some of the rarer errors have words of their own. The last digits of what
+math.star computes may differ, the keys that yaml.loads() reads are strings, and type(len) is function.
 
 A program may use 512 MiB of memory, call functions 10,000 levels deep and nest expressions
 5,000 levels deep.
@@ -77,34 +84,19 @@ fn transform(
     print: &(dyn Fn(&str) + Sync),
 ) -> Report {
     let mut report = Report::new();
-    let outcome = configuration::read(config).map_err(Failure::from).and_then(|program| {
+    let outcome = configuration::read(config).and_then(|program| {
         let nodes = list.items();
         let before: Vec<krm::Value> = nodes.iter().map(|&item| list.value(item)).collect();
         let surroundings =
             evaluate::Surroundings { config: config.value(), items: &before, environment, print };
         let after = evaluate::evaluate(&program, &surroundings)?;
-        items::write(list, &nodes, after).map_err(|error| Failure::from(error.to_string()))
+        items::write(list, &nodes, after).map_err(|error| error.to_string())
     });
     match outcome {
         Ok(()) => report,
-        Err(Failure { message, trace }) => {
-            report.stderr.push_str(&trace);
+        Err(message) => {
             report.error(message);
             report.fail()
         }
-    }
-}
-
-/// Why a program failed.
-#[derive(Debug)]
-struct Failure {
-    message: String,
-    /// The calls that led to it, if there are any.
-    trace: String,
-}
-
-impl From<String> for Failure {
-    fn from(message: String) -> Self {
-        Self { message, trace: String::new() }
     }
 }

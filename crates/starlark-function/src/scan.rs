@@ -6,11 +6,13 @@ pub(crate) struct Scan<'t> {
     at: usize,
     /// How many brackets are open.
     pub(crate) depth: usize,
+    /// Where the strings are that were passed.
+    pub(crate) strings: Vec<(usize, usize)>,
 }
 
 impl<'t> Scan<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self { text, at: 0, depth: 0, strings: Vec::new() }
     }
 
     fn rest(&self) -> &'t str {
@@ -24,7 +26,11 @@ impl<'t> Scan<'t> {
             let character = rest.chars().next()?;
             match character {
                 '#' => self.at += rest.find('\n').unwrap_or(rest.len()),
-                '"' | '\'' => self.skip_string(character),
+                '"' | '\'' => {
+                    let start = self.at;
+                    self.skip_string(character);
+                    self.strings.push((start, self.at));
+                }
                 '\\' => self.at += 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
                 _ => {
                     let at = self.at;

@@ -49,11 +49,13 @@ fn it_reads_stdin_writes_stdout_and_tells_by_its_exit() {
 fn every_name_is_a_function_and_no_other() {
     let folder = nowhere();
     for function in builtin::all() {
-        let path = link(folder.path(), function.name());
-        let output = run(&mut Command::new(path), &package(function.example()));
-        assert_eq!(output.status.code(), Some(0), "{}: {output:?}", function.name());
+        for name in function.names() {
+            let path = link(folder.path(), name);
+            let output = run(&mut Command::new(path), &package(function.example()));
+            assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
+        }
     }
-    for other in ["set-project-id", "server", "function-runner", "set-namespace-v3"] {
+    for other in ["set-project", "server", "function-runner", "set-namespace-v9"] {
         let output = run(Command::new(link(folder.path(), other)).arg("--version"), "");
         assert!(text(&output.stdout).starts_with("function-runner "), "{other}: {output:?}");
     }
@@ -96,7 +98,7 @@ async fn it_is_an_executable_for_configurations_that_point_to_one() {
         functions = functions.with_entry(name, &[&format!("example.com/{name}:v1")]);
     }
     // A name that is not among ours goes on to the next runtime.
-    let functions = functions.with_entry("set-project-id", &["example.com/set-project-id:v1"]);
+    let functions = functions.with_entry("not-ours", &["example.com/not-ours:v1"]);
     let server = runner(&functions).start();
     let client = server.client().await;
     let answer =
@@ -104,7 +106,7 @@ async fn it_is_an_executable_for_configurations_that_point_to_one() {
     assert!(text(&answer.resource_list).contains("namespace: prod"));
     let answer = call(&client, "example.com/starlark:v1", list(&program("print(1)"))).await.unwrap();
     assert_eq!(text(&answer.log), "1\n");
-    let told = call(&client, "example.com/set-project-id:v1", list("")).await.unwrap_err();
+    let told = call(&client, "example.com/not-ours:v1", list("")).await.unwrap_err();
     assert_eq!(told.code(), tonic::Code::NotFound, "{told}");
     eventually("the call is logged", || server.log().contains("evaluator=\"exec\" code=Ok"));
 }

@@ -68,7 +68,8 @@ fn package(config: &str) -> String {
            config.kubernetes.io/local-config: \"true\"\n  data: {image: httpd}\n\
            - apiVersion: apps/v1\n  kind: Deployment\n  metadata:\n    name: the-deployment\n  spec:\n    \
            replicas: 4 # kpt-set: ${nginx-replicas}\n    template:\n      spec:\n        containers:\n        \
-           - name: web\n          image: nginx:1.16.1\n"
+           - name: web\n          image: nginx:1.16.1\n\
+           - apiVersion: kpt.dev/v1\n  kind: Kptfile\n  metadata:\n    name: package\n"
 }
 
 /// A functionConfig of set-namespace and of others that take data.

@@ -44,9 +44,22 @@ async fn a_failing_program_is_told_with_its_results() {
     let begin = "failed to evaluate function \"ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5\" with structured \
                  results: [error]";
     assert!(told.message().starts_with(begin) && told.message().contains("no owner"), "{told}");
-    let told = call(&client, "starlark:v0.5", "\u{0}").await.unwrap_err();
-    assert!(told.message().starts_with("Failed to execute function"), "{told}");
-    assert!(told.message().contains(": exit status 1 ("), "{told}");
+    // What cannot be read is the fault of who sent it, whichever function it is for.
+    for image in ["starlark:v0.5", "set-namespace:v0.4"] {
+        for (input, cause) in [
+            ("\u{0}", "line 1"),
+            (
+                "kind: ResourceList\nitems: []\nitems: []\n",
+                "line 3: the field \"items\" is there already; keep one of them",
+            ),
+        ] {
+            let told = call(&client, image, input).await.unwrap_err();
+            assert_eq!(told.code(), Code::Internal);
+            assert!(told.message().starts_with("Failed to execute function \""), "{told}");
+            assert!(told.message().contains("failed to parse the input ResourceList: "), "{told}");
+            assert!(told.message().contains(cause), "{told}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use crate::walk::{Visitor, walk};
 
 pub(super) const FUNCTION: Function = Function {
     name: "apply-setters",
-    aliases: &[],
+    aliases: &["apply-setters-v1"],
     summary: "Sets the values of fields that are parameterized by setter comments.",
     usage: "\
 The functionConfig is a ConfigMap with the setters in data: their names and new values.

@@ -10,6 +10,7 @@ use krm::{Kind, NodeId, Tag, Value};
 use super::Function;
 use crate::config::FunctionConfig;
 use crate::field_spec::{FieldSpec, Found, identifier};
+use crate::framework;
 use crate::identity::{identity, text};
 use crate::list::{Resource, ResourceList};
 use crate::report::Report;
@@ -31,7 +32,7 @@ A name that contains the text already stays as it is. CustomResourceDefinitions,
 APIServices and Kptfiles keep their names. Where a field of a Kubernetes kind refers to a resource
 that got another name (the volumes of a Pod to a ConfigMap, a RoleBinding to its Role), it is changed
 too, and so is the annotation config.kubernetes.io/depends-on of a renamed resource, if what it names
-is in the package.
+is in the package. All other annotations stay, those that tell where a resource is kept, too.
 ",
     example: "\
 apiVersion: fn.kpt.dev/v1alpha1
@@ -95,7 +96,8 @@ fn read(config: &FunctionConfig) -> Result<Wanted, String> {
     }
     let (substring, append, fields) = match (config.api_version(), config.kind()) {
         ("v1", "ConfigMap") => {
-            let data = config.strings(&["data"]).ok_or("all values of `data` must be strings")?;
+            // A number or a boolean is as good as its text.
+            let data = framework::data(config)?;
             let [(mode, substring)] = &*data else {
                 return Err(format!("only 1 entry is allowed in the ConfigMap, but got: {}", data.len()));
             };
@@ -133,11 +135,11 @@ fn is_append(mode: &str) -> Result<bool, String> {
     }
 }
 
-/// A string; nothing if it is not there.
+/// A text, or a number or boolean as it is written; nothing if it is not there.
 fn string<'c>(config: &'c FunctionConfig, key: &str) -> Result<&'c str, String> {
     match config.at(&[key]) {
         None | Some(Value::Scalar(_, Tag::Null)) => Ok(""),
-        Some(Value::Scalar(text, Tag::String)) => Ok(text),
+        Some(Value::Scalar(text, _)) => Ok(text),
         Some(_) => Err(format!("{key} must be a string")),
     }
 }

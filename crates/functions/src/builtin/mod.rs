@@ -11,6 +11,7 @@ mod set_annotations;
 mod set_image;
 mod set_labels;
 mod set_namespace;
+mod set_project_id;
 mod upsert_resource;
 
 use crate::config::FunctionConfig;
@@ -47,6 +48,7 @@ const FUNCTIONS: &[Function] = &[
     set_image::FUNCTION,
     set_labels::FUNCTION,
     set_namespace::FUNCTION,
+    set_project_id::FUNCTION,
     upsert_resource::FUNCTION,
 ];
 

@@ -13,7 +13,7 @@ use crate::scope::is_namespaced;
 
 pub(super) const FUNCTION: Function = Function {
     name: "set-namespace",
-    aliases: &[],
+    aliases: &["set-namespace-v3"],
     summary: "Sets the namespace of all resources that belong to one, and of what refers to them.",
     usage: "\
 The functionConfig is one of

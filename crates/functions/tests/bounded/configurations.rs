@@ -15,6 +15,7 @@ pub(crate) fn write(maker: &mut Maker, function: &str) {
         "apply-replacements" => apply_replacements(maker),
         "apply-setters" | "create-setters" => setters(maker),
         "search-replace" => search_replace(maker),
+        "set-project-id" => set_project_id(maker),
         "upsert-resource" => upsert_resource(maker),
         "list-setters" | "remove-local-config-resources" => config_map(maker, |_| {}),
         other => panic!("{other} has no configurations here; write them"),
@@ -41,6 +42,11 @@ fn config_map(maker: &mut Maker, data: impl FnOnce(&mut Maker)) {
 fn own_kind(maker: &mut Maker, kind: &str) {
     maker.line("apiVersion: fn.kpt.dev/v1alpha1");
     maker.line(format_args!("kind: {kind}"));
+}
+
+fn set_project_id(maker: &mut Maker) {
+    let project = maker.any("length of the project");
+    config_map(maker, |maker| maker.field("project-id", &project));
 }
 
 fn set_namespace(maker: &mut Maker) {

@@ -10,7 +10,7 @@ pub(crate) struct Known {
 }
 
 /// What each function takes for a configuration, where it does not matter which.
-const PLAIN: [(&str, &str); 12] = [
+const PLAIN: [(&str, &str); 13] = [
     ("apply-replacements", "apiVersion: fn.kpt.dev/v1alpha1\nkind: ApplyReplacements\n"),
     ("apply-setters", "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n"),
     ("create-setters", "apiVersion: v1\nkind: ConfigMap\ndata: {a: bbbbb}\n"),
@@ -25,6 +25,7 @@ const PLAIN: [(&str, &str); 12] = [
     ("set-image", "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetImage\nimage: {name: nginx, newTag: v1}\n"),
     ("set-labels", "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nlabels: {a: b}\n"),
     ("set-namespace", "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace\nnamespace: x\n"),
+    ("set-project-id", "apiVersion: v1\nkind: ConfigMap\ndata: {project-id: x}\n"),
     ("upsert-resource", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: up}\n"),
 ];
 

@@ -61,7 +61,7 @@ fn what_is_no_list_is_refused() {
             ),
             (
                 b"kind: ResourceList\nkind: ResourceList\n",
-                "failed to evaluate function: failed to parse ResourceList: line 2: the field \"kind\" is there already; keep one of them\n",
+                "failed to evaluate function: failed to parse the input ResourceList: line 2: the field \"kind\" is there already; keep one of them\n",
             ),
             (
                 b"kind: ResourceList\nitems: 1\n",
@@ -75,7 +75,10 @@ fn what_is_no_list_is_refused() {
                 b"kind: ResourceList\nfunctionConfig: []\n",
                 "failed to evaluate function: failed when tried to get functionConfig: line 2: expected a mapping, found a sequence\n",
             ),
-            (b"\xFF", "failed to evaluate function: failed to parse ResourceList: line 1: not valid UTF-8\n"),
+            (
+                b"\xFF",
+                "failed to evaluate function: failed to parse the input ResourceList: line 1: not valid UTF-8\n",
+            ),
         ] {
             let outcome = functions::run(function, input).unwrap();
             assert_eq!((&*outcome.stderr, outcome.succeeded, outcome.output.len()), (stderr, false, 0));

@@ -23,6 +23,21 @@ fn names_get_a_prefix_or_suffix_and_all_else_stays() {
     becomes(NAME, &custom("substring: -dev\neditMode: append\n"), &[SERVICE], &[&suffixed]);
 }
 
+/// As the catalog's function has it, which drops the annotations with the path, though.
+#[test]
+fn a_number_is_as_good_as_its_text_and_annotations_stay() {
+    let resource = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/path: a.yaml\n    internal.config.kubernetes.io/index: '1'\n";
+    for config in [PREPEND.replace("dev-", "0123"), custom("substring: 0123\n")] {
+        becomes(NAME, &config, &[resource], &[&resource.replace("name: a", "name: 0123a")]);
+    }
+    becomes(
+        NAME,
+        &APPEND.replace("-dev", "1.50"),
+        &[resource],
+        &[&resource.replace("name: a", "name: a1.50")],
+    );
+}
+
 #[test]
 fn a_name_with_the_text_in_it_stays() {
     for name in ["dev-a", "a-dev-b", "a-dev-"] {
@@ -255,7 +270,7 @@ fn bad_configurations_are_refused() {
         (custom(""), "substring must not be empty".to_owned()),
         (custom("substring: ''\n"), "substring must not be empty".to_owned()),
         (custom("substring: [a]\n"), "substring must be a string".to_owned()),
-        (custom("substring: 5\n"), "substring must be a string".to_owned()),
+        (custom("substring: [5]\n"), "substring must be a string".to_owned()),
         (
             custom("substring: a\neditMode: insert\n"),
             "unknown editMode: insert, only prepend and append are allowed".to_owned(),
@@ -288,7 +303,11 @@ fn bad_configurations_are_refused() {
             PREPEND.replace("prepend", "before"),
             "unknown editMode: before, only prepend and append are allowed".to_owned(),
         ),
-        (PREPEND.replace("dev-", "[a]"), "all values of `data` must be strings".to_owned()),
+        (
+            PREPEND.replace("dev-", "[a]"),
+            "\"prepend\" in `data` of the functionConfig must be a text; write a list or mapping as one, after `|`"
+                .to_owned(),
+        ),
         (
             custom("substring: a\n").replace("v1alpha1", "v2"),
             "function config must be either /v1, Kind=ConfigMap or fn.kpt.dev/v1alpha1, \

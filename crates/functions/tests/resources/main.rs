@@ -13,6 +13,7 @@ mod given;
 #[path = "../lines/mod.rs"]
 mod lines;
 mod remove_local_config_resources;
+mod set_project_id;
 mod untouched;
 mod upsert_resource;
 

@@ -9,6 +9,7 @@ mod hostile;
 #[path = "../lines/mod.rs"]
 mod lines;
 mod list_setters;
+mod merge_keys;
 mod search_replace;
 mod set_image;
 mod untouched;

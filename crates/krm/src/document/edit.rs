@@ -386,7 +386,12 @@ impl Document<'_> {
         Err(WrongKind { line: self.line(node), expected: kind.name(), found: found.name() })
     }
 
-    fn add_field(&mut self, mapping: NodeId, key: String, value: Value) -> Result<NodeId, OverBudget> {
+    pub(super) fn add_field(
+        &mut self,
+        mapping: NodeId,
+        key: String,
+        value: Value,
+    ) -> Result<NodeId, OverBudget> {
         let name = if key == "namespace" { self.get(mapping, "name") } else { None };
         match name {
             Some(_) => self.add(mapping, name, Some(key), value),

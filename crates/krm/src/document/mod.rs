@@ -11,6 +11,7 @@ mod comments;
 mod decode;
 mod edit;
 mod keys;
+mod merges;
 mod node;
 mod parse;
 mod read;
@@ -69,6 +70,8 @@ pub struct Document<'a> {
     keys: Keys,
     /// How many nodes are in the text: their numbers are in its order.
     in_text: usize,
+    /// How many mappings have a merge key.
+    merges: usize,
     /// What all work on it is counted against.
     budget: Budget,
     /// Where line breaks are, once that is asked for.
@@ -79,7 +82,7 @@ impl<'a> Document<'a> {
     /// Reads a text that is one document.
     ///
     /// Time and memory are linear in the length of the text, whatever it is. Aliases are read as the values
-    /// they stand for.
+    /// they stand for, and what merge keys stand for as fields of the mappings that they are in.
     pub fn parse(text: &'a str) -> Result<Self, Unreadable> {
         let budget = Budget::default();
         budget.read(text.len());
@@ -105,7 +108,7 @@ impl<'a> Document<'a> {
             None => parse::read(text, budget)?,
         };
         let in_text = nodes.len();
-        aliases::expand(text, &mut nodes, &mut extras, budget)?;
+        let merges = aliases::expand(text, &mut nodes, &mut extras, budget)?;
         Ok(Self {
             text,
             marked,
@@ -117,6 +120,7 @@ impl<'a> Document<'a> {
             last_added: HashMap::new(),
             keys: Keys::default(),
             in_text,
+            merges,
             budget: budget.clone(),
             line_breaks: OnceCell::new(),
         })

@@ -71,6 +71,10 @@ pub(super) mod flag {
     pub(crate) const SAME: u16 = 1 << 10;
     /// In an alias, or in what was copied from one: most of it will not be written.
     pub(crate) const IN_ALIAS: u16 = 1 << 11;
+    /// A merge key: what it stands for is to be seen, it is not.
+    pub(crate) const MERGE: u16 = 1 << 12;
+    /// A field that is not written here, but comes from a merge key.
+    pub(crate) const MERGED: u16 = 1 << 13;
     /// A key of a flow mapping without a colon.
     pub(crate) const NO_COLON: u16 = 1 << 9;
 }

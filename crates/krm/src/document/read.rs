@@ -96,7 +96,7 @@ impl<'a> Document<'a> {
             if !self.budget.step(1 + usize::from(node.key_length) / 16) {
                 return None;
             }
-            if !node.has(flag::REMOVED) && self.has_key(NodeId(next), key) {
+            if !node.has(flag::REMOVED | flag::MERGE) && self.has_key(NodeId(next), key) {
                 break Some(NodeId(next));
             }
             passed += 1;
@@ -120,7 +120,7 @@ impl<'a> Document<'a> {
         path.iter().try_fold(node, |node, key| self.get(node, key))
     }
 
-    fn has_key(&self, id: NodeId, key: &str) -> bool {
+    pub(super) fn has_key(&self, id: NodeId, key: &str) -> bool {
         let Some(node) = self.node(id) else { return false };
         if node.has(flag::NEW | flag::RENAMED) {
             return self.key(id).is_some_and(|name| name == key);
@@ -371,7 +371,7 @@ impl Iterator for Children<'_, '_> {
                 return None;
             }
             self.next = node.next;
-            if !node.has(flag::REMOVED) {
+            if !node.has(flag::REMOVED | flag::MERGE) {
                 return Some(NodeId(id));
             }
         }

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use krm::Document;
+use krm::{Document, Kind, NodeId, Style, Tag, Value as Yaml};
 use sha2::Digest as _;
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
-use starlark::values::tuple::UnpackTuple;
 use starlark::values::{Heap, Value};
 
 use super::problem;
@@ -19,7 +18,33 @@ fn read<'v>(text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         return Ok(Value::new_none());
     }
     let document = Document::parse(text).map_err(|error| problem(error.to_string()))?;
-    Ok(to_starlark(&document.value(document.root()), heap))
+    Ok(to_starlark(&value(&document, document.root()), heap))
+}
+
+/// The words of YAML 1.1 for truth, and whether they say yes.
+fn truth(word: &str) -> Option<bool> {
+    match word {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
+/// A value as the YAML library of the catalog's function reads it: by version 1.1 of YAML.
+fn value(document: &Document<'_>, node: NodeId) -> Yaml {
+    match document.kind(node) {
+        Kind::Scalar => {
+            let plain = document.style(node) == Style::Plain && document.tag(node) == Some(Tag::String);
+            let word = document.text(node).filter(|_| plain).and_then(|text| truth(&text));
+            word.map_or_else(|| document.value(node), Yaml::from)
+        }
+        Kind::Sequence => {
+            Yaml::Sequence(document.entries(node).map(|entry| value(document, entry)).collect())
+        }
+        Kind::Mapping => Yaml::Mapping(
+            document.fields(node).map(|(key, field)| (key.into_owned(), value(document, field))).collect(),
+        ),
+    }
 }
 
 #[starlark_module]
@@ -28,16 +53,13 @@ fn yaml_members(builder: &mut GlobalsBuilder) {
         read(source, heap)
     }
 
-    /// The values as documents of one text.
-    fn dumps<'v>(#[starlark(args)] values: UnpackTuple<Value<'v>>) -> starlark::Result<String> {
-        let mut documents = Vec::new();
-        for value in values.items {
-            let mut document = Document::parse("a: b\n").map_err(|error| problem(error.to_string()))?;
-            let value = sorted(value).map_err(|refusal| problem(refusal.to_string()))?;
-            let text = document.set(document.root(), value).and_then(|()| document.to_text());
-            documents.push(text.map_err(|over| problem(over.to_string()))?);
-        }
-        Ok(documents.join("---\n"))
+    fn dumps<'v>(source: Value<'v>) -> starlark::Result<String> {
+        // Lists are as deep as those that are there.
+        let mut document = Document::parse("like:\n- this\n").map_err(|error| problem(error.to_string()))?;
+        let value = sorted(source).map_err(|refusal| problem(refusal.to_string()))?;
+        let node = document.set_field(document.root(), "value", value);
+        let node = node.map_err(|error| problem(error.to_string()))?;
+        Ok(document.text_of(node))
     }
 }
 

@@ -2,19 +2,26 @@
 
 use std::fmt::Write as _;
 
-use krm::{Tag, Value as Yaml};
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
+use starlark::values::dict::DictRef;
+use starlark::values::list::ListRef;
+use starlark::values::structs::StructRef;
+use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, Value};
 
-use super::problem;
-use crate::convert::sorted;
+use super::json_decode::decode;
+use crate::language::problem;
+use crate::language::text::{shortest, unpack_float};
+
+/// As deep as values can be in each other.
+const MAXIMUM_DEPTH: usize = 10_000;
 
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    fn encode<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<String> {
+    fn encode<'v>(#[starlark(require = pos)] x: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
         let mut out = String::new();
-        write(&sorted(x).map_err(|refusal| problem(refusal.to_string()))?, &mut out)?;
+        write(x, heap, &mut out, 0).map_err(|cause| problem(format!("json.encode: {cause}")))?;
         Ok(out)
     }
 
@@ -23,55 +30,101 @@ fn members(builder: &mut GlobalsBuilder) {
         default: Option<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
-        match (parse(x), default) {
-            (Ok(value), _) => Ok(heap.alloc(&value)),
+        match (decode(x, heap), default) {
+            (Ok(value), _) => Ok(value),
             (Err(_), Some(default)) => Ok(default),
-            (Err(error), None) => Err(error),
+            (Err(cause), None) => Err(problem(format!("json.decode: {cause}"))),
         }
     }
 
-    fn indent(
+    fn indent<'v>(
         #[starlark(require = pos)] x: &str,
         #[starlark(require = named, default = "")] prefix: &str,
         #[starlark(require = named, default = "\t")] indent: &str,
+        heap: Heap<'v>,
     ) -> starlark::Result<String> {
-        parse(x)?;
+        decode(x, heap).map_err(|cause| problem(format!("json.indent: {cause}")))?;
         Ok(indented(x, prefix, indent))
     }
 }
 
-fn parse(text: &str) -> starlark::Result<serde_json::Value> {
-    serde_json::from_str(text).map_err(|error| problem(format!("this is not JSON: {error}")))
-}
-
-fn write(value: &Yaml, out: &mut String) -> starlark::Result<()> {
-    match value {
-        Yaml::Scalar(_, Tag::Null) => out.push_str("null"),
-        Yaml::Scalar(text, Tag::Boolean | Tag::Integer | Tag::Float) => out.push_str(text),
-        Yaml::Scalar(text, _) => write_string(text, out),
-        Yaml::Sequence(entries) => {
-            out.push('[');
-            for (at, entry) in entries.iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                write(entry, out)?;
-            }
-            out.push(']');
+fn write<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut String, depth: usize) -> Result<(), String> {
+    if depth > MAXIMUM_DEPTH {
+        return Err(format!("values are nested more than {MAXIMUM_DEPTH} levels deep, or in themselves"));
+    }
+    if let Some(text) = value.unpack_str() {
+        write_string(text, out);
+    } else if let Some(number) = unpack_float(value) {
+        if !number.is_finite() {
+            return Err(format!(
+                "cannot encode non-finite float {}",
+                crate::language::text::float(number, 'g')
+            ));
         }
-        Yaml::Mapping(fields) => {
-            out.push('{');
-            for (at, (key, field)) in fields.iter().enumerate() {
-                out.push_str(if at > 0 { "," } else { "" });
-                write_string(key, out);
-                out.push(':');
-                write(field, out)?;
+        out.push_str(&shortest(number));
+    } else if let Some(dict) = DictRef::from_value(value) {
+        let mut fields = Vec::with_capacity(dict.len());
+        for (key, field) in dict.iter() {
+            let name =
+                key.unpack_str().ok_or_else(|| format!("dict has {} key, want string", key.get_type()))?;
+            fields.push((name, field));
+        }
+        write_fields(fields, heap, out, depth).map_err(|(key, cause)| {
+            format!("in dict key {}: {cause}", crate::language::text::quoted(&key))
+        })?;
+    } else if let Some(fields) = StructRef::from_value(value) {
+        let fields: Vec<_> = fields.iter().collect();
+        let fields = fields.iter().map(|(name, field)| (name.as_str(), *field)).collect();
+        write_fields(fields, heap, out, depth)
+            .map_err(|(name, cause)| format!("in field .{name}: {cause}"))?;
+    } else {
+        match value.get_type() {
+            "NoneType" => out.push_str("null"),
+            "bool" => out.push_str(if value.to_bool() { "true" } else { "false" }),
+            "int" => out.push_str(&value.to_repr()),
+            kind => {
+                let list = ListRef::from_value(value).map(ListRef::content);
+                let entries = match list.or_else(|| TupleRef::from_value(value).map(TupleRef::content)) {
+                    Some(entries) => entries.to_vec(),
+                    None => {
+                        value.iterate(heap).map_err(|_| format!("cannot encode {kind} as JSON"))?.collect()
+                    }
+                };
+                out.push('[');
+                for (at, entry) in entries.into_iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    write(entry, heap, out, depth + 1)
+                        .map_err(|cause| format!("at {kind} index {at}: {cause}"))?;
+                }
+                out.push(']');
             }
-            out.push('}');
         }
     }
     Ok(())
 }
 
+/// Writes fields in the order of their keys; an error has the key of the field that it is in.
+fn write_fields<'v>(
+    mut fields: Vec<(&str, Value<'v>)>,
+    heap: Heap<'v>,
+    out: &mut String,
+    depth: usize,
+) -> Result<(), (String, String)> {
+    fields.sort_by_key(|(key, _)| *key);
+    out.push('{');
+    for (at, (key, field)) in fields.into_iter().enumerate() {
+        out.push_str(if at > 0 { "," } else { "" });
+        write_string(key, out);
+        out.push(':');
+        write(field, heap, out, depth + 1).map_err(|cause| (key.to_owned(), cause))?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// Go has two ways: what is not plain ASCII is made fit to be put into HTML, too.
 fn write_string(text: &str, out: &mut String) {
+    let plain = text.bytes().all(|byte| (b' '..0x7f).contains(&byte));
     out.push('"');
     for character in text.chars() {
         match character {
@@ -80,14 +133,18 @@ fn write_string(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if control < ' ' => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            plain => out.push(plain),
+            '<' | '>' | '&' if !plain => escape(character, out),
+            '\u{2028}' | '\u{2029}' => escape(character, out),
+            control if control < ' ' => escape(control, out),
+            other => out.push(other),
         }
     }
     out.push('"');
+}
+
+fn escape(character: char, out: &mut String) {
+    // Writing to a String cannot fail.
+    let _ = write!(out, "\\u{:04x}", u32::from(character));
 }
 
 /// JSON with each field and entry in a line of its own.

@@ -75,6 +75,10 @@ fn powers(builder: &mut GlobalsBuilder) {
         Ok(x.0.sqrt())
     }
 
+    fn gamma(#[starlark(require = pos)] x: UnpackFloat) -> starlark::Result<f64> {
+        Ok(super::gamma::gamma(x.0))
+    }
+
     /// The logarithm to a base, which is e if it is not given.
     fn log(
         #[starlark(require = pos)] x: UnpackFloat,

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "functions of a Starlark module must return a result")]
 
+mod csv;
 mod encodings;
 mod expressions;
+mod gamma;
 mod json;
+mod json_decode;
 mod krmfn;
 mod math;
 mod unavailable;
@@ -12,14 +15,7 @@ mod unavailable;
 use starlark::environment::{FrozenModule, GlobalsBuilder};
 use starlark::eval::FileLoader;
 
-/// Something that went wrong in a module.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Problem(String);
-
-fn problem(text: impl Into<String>) -> starlark::Error {
-    starlark::Error::new_other(Problem(text.into()))
-}
+use crate::language::problem;
 
 /// Gives programs their modules.
 #[derive(Debug)]
@@ -32,7 +28,7 @@ type Fill = fn(&mut GlobalsBuilder);
 const MODULES: &[(&str, Fill)] = &[
     ("bsoup.star", unavailable::bsoup),
     ("encoding/base64.star", encodings::base64),
-    ("encoding/csv.star", unavailable::csv),
+    ("encoding/csv.star", csv::csv),
     ("encoding/json.star", json::json),
     ("encoding/yaml.star", encodings::yaml),
     ("geo.star", unavailable::geo),

@@ -42,10 +42,6 @@ pub(super) fn bsoup(builder: &mut GlobalsBuilder) {
     module(builder, "bsoup", &["parseHtml"]);
 }
 
-pub(super) fn csv(builder: &mut GlobalsBuilder) {
-    module(builder, "csv", &["read_all", "write_all"]);
-}
-
 pub(super) fn geo(builder: &mut GlobalsBuilder) {
     module(
         builder,

@@ -79,10 +79,7 @@ fn functions_can_call_each_other_ten_thousand_levels_deep() {
     assert_eq!(prints(program), ["9990"]);
     let program = "def f(n):\n  return 1 + f(n)\nf(1)";
     let message = failure(program, &[]);
-    assert_eq!(message, "program:2:14: Starlark call stack overflow");
-    let (outcome, _) = run(program, &[]);
-    assert_eq!(outcome.stderr.lines().count(), 23, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("\n  ... 9979 more calls ...\n"), "{}", outcome.stderr);
+    assert_eq!(message, "Starlark call stack overflow");
 }
 
 #[test]
@@ -91,5 +88,5 @@ fn a_list_cannot_be_changed_while_it_is_gone_through() {
         "for r in ctx.resource_list['items']:\n  ctx.resource_list['items'].append(r)",
         &["kind: A\n"],
     );
-    assert!(message.starts_with("program:2:"), "{message}");
+    assert_eq!(message, "cannot change a list or a hash table during iteration");
 }

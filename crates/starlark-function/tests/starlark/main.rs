@@ -4,6 +4,7 @@
 
 mod catalog;
 mod failures;
+mod go;
 mod hostile;
 mod language;
 mod modules;

@@ -147,26 +147,26 @@ ctx.resource_list['items'].append({
     assert!(outcome.succeeded, "{:?}", outcome.results);
     let text = String::from_utf8(outcome.output).unwrap();
     let expected = "
-- int: 7
-  big: 18446744073709551615
-  float: 1.5
-  whole: 2
-  truth: false
-  none: null
-  text: x
-  digits: \"7\"
-  \"yes\": \"yes\"
+- big: 18446744073709551615
   date: \"2024-01-01\"
-  tuple:
-  - 1
-  - two
+  digits: \"7\"
   empty: {}
+  float: 1.5
+  int: 7
   lines: |
     a
     b
+  none: null
   range:
   - 0
   - 1
+  text: x
+  truth: false
+  tuple:
+  - 1
+  - two
+  whole: 2
+  \"yes\": \"yes\"
 ";
     assert!(text.ends_with(expected), "{text}");
 }
@@ -181,7 +181,7 @@ ctx.resource_list['results'] = [{'message': 'not looked at'}]
 ctx.resource_list['items'][0]['kinds'] = ctx.resource_list['kind'] + ' ' + ctx.resource_list['apiVersion']
 ctx.resource_list['items'][0]['home'] = ctx.environment['HOME']
 ";
-    let after = "kind: A\nnext: 8\nkinds: ResourceList config.kubernetes.io/v1\nhome: /tmp\n";
+    let after = "kind: A\nhome: /tmp\nkinds: ResourceList config.kubernetes.io/v1\nnext: 8\n";
     becomes(program, &["kind: A\n"], &[after]);
 }
 

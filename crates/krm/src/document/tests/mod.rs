@@ -3,6 +3,8 @@ pub(crate) mod agreement;
 mod basics;
 pub(crate) mod edits;
 #[cfg(test)]
+mod merges;
+#[cfg(test)]
 mod places;
 #[cfg(test)]
 mod scalars;

@@ -14,6 +14,13 @@ impl Document<'_> {
         ids.take_while(|&id| (id as usize) < self.nodes.len()).map(NodeId).collect()
     }
 
+    /// Those of them that have, or will have, a place in the text of the collection.
+    pub(super) fn written_children(&self, id: NodeId) -> Vec<NodeId> {
+        let mut children = self.all_children(id);
+        children.retain(|&child| !self.node(child).is_some_and(|node| node.has(flag::MERGED)));
+        children
+    }
+
     pub(super) fn is_kept(&self, id: NodeId) -> bool {
         self.node(id).is_some_and(|node| !node.has(flag::NEW | flag::REMOVED))
     }
@@ -33,7 +40,7 @@ impl Document<'_> {
 
     /// Tells what must be done to a block collection whose children are not all as in the text.
     pub(super) fn collect_block(&self, id: NodeId, splices: &mut Splices) {
-        let children = self.all_children(id);
+        let children = self.written_children(id);
         let Some(&first_kept) = children.iter().find(|&&child| self.is_kept(child)) else {
             return self.replace_all(id, &children, splices);
         };
@@ -87,7 +94,9 @@ impl Document<'_> {
     /// A block scalar that the document ends with, without a line break, has none in its text; it gets one when
     /// something follows, and then its header must say that this one does not count.
     fn end_last_scalar(&self, id: NodeId, splices: &mut Splices) {
-        let last = std::iter::successors(Some(id), |&id| self.children(id).last()).last();
+        let is_there = |child: &NodeId| self.node(*child).is_some_and(|node| !node.has(flag::REMOVED));
+        let last = |id: &NodeId| self.written_children(*id).into_iter().rfind(is_there);
+        let last = std::iter::successors(Some(id), last).last();
         let Some(node) = last.and_then(|last| self.node(last)) else { return };
         let (start, end) = (node.start as usize, node.end as usize);
         let block = matches!(node.style, Style::Literal | Style::Folded);

@@ -10,7 +10,7 @@ impl Document<'_> {
     pub(super) fn collect_flow(&self, id: NodeId, splices: &mut Splices) {
         let Some(node) = self.node(id) else { return };
         let (start, end) = (node.start as usize, node.end as usize);
-        let children: Vec<NodeId> = self.all_children(id);
+        let children = self.written_children(id);
         let kept: Vec<NodeId> = children.iter().copied().filter(|&child| self.is_kept(child)).collect();
         let place = match self.place_of(id) {
             Place::Block => Place::Flow,

@@ -7,7 +7,7 @@ mod render;
 mod scalar;
 mod splice;
 
-use super::node::{Kind, NodeId, Style, flag};
+use super::node::{Kind, Node, NodeId, Style, flag};
 use super::{BYTE_ORDER_MARK, Document};
 use crate::budget::OverBudget;
 use crate::tag::Tag;
@@ -18,6 +18,7 @@ impl Document<'_> {
     /// The text of the document as it is now. Without changes, it is the text that was parsed. An error if it is
     /// longer than the budget allows, or if that was exceeded before.
     pub fn to_text(&mut self) -> Result<String, OverBudget> {
+        self.settle_merges()?;
         self.settle_aliases()?;
         let mut splices = Splices::new();
         self.collect(NodeId::ROOT, &mut splices);
@@ -43,6 +44,9 @@ impl Document<'_> {
         aliases.sort_unstable();
         for (alias, target) in aliases.into_iter().map(|(alias, target)| (NodeId(alias), NodeId(target))) {
             let Some(node) = self.node(alias).copied() else { continue };
+            if self.is_merged(&node) {
+                continue;
+            }
             let same = self.is_there(target) && self.same(alias, target) && !self.has_new_comments_in(alias);
             if let Some(node) = self.nodes.get_mut(alias.index()) {
                 node.flags = if same { node.flags | flag::SAME } else { node.flags & !flag::SAME };
@@ -67,6 +71,14 @@ impl Document<'_> {
         self.budget.check()
     }
 
+    /// Whether an alias is all or a part of what a merge key stands for, or comes from there: whether that is still so
+    /// is settled with the merge key.
+    fn is_merged(&self, node: &Node) -> bool {
+        let parent = self.nodes.get(node.parent as usize);
+        node.has(flag::MERGE | flag::MERGED)
+            || parent.is_some_and(|parent| parent.has(flag::MERGE) && parent.kind == Kind::Sequence)
+    }
+
     /// How long the text of a value is.
     fn length(&self, id: NodeId) -> usize {
         self.node(id).map_or(0, |node| (node.end - node.start) as usize)
@@ -82,7 +94,7 @@ impl Document<'_> {
     }
 
     /// Whether a node is not, and is not in, what was removed.
-    fn is_there(&self, id: NodeId) -> bool {
+    pub(super) fn is_there(&self, id: NodeId) -> bool {
         std::iter::successors(Some(id), |&id| self.parent(id).filter(|_| self.budget.step(1)))
             .all(|id| self.node(id).is_some_and(|node| !node.has(flag::REMOVED)))
     }

@@ -100,7 +100,10 @@ impl Document<'_> {
         while let Some(id) = around {
             let first = self.node(id).and_then(|node| self.nodes.get(node.next as usize));
             let next = std::iter::successors(first, |node| self.nodes.get(node.next as usize));
-            if let Some(next) = next.into_iter().find(|node| node.in_source() || !self.budget.step(1)) {
+            if let Some(next) = next
+                .into_iter()
+                .find(|node| (node.in_source() && !node.has(flag::MERGED)) || !self.budget.step(1))
+            {
                 return next.has(flag::REMOVED);
             }
             around = self.parent(id);
@@ -204,16 +207,22 @@ impl Document<'_> {
     /// Whether the last line of a value is one of a block scalar.
     pub(super) fn ends_with_block_scalar(&self, id: NodeId) -> bool {
         let last = std::iter::successors(Some(id), |&id| self.children(id).last());
-        last.last().is_some_and(|last| matches!(self.style(last), Style::Literal | Style::Folded))
+        last.last().is_some_and(|last| {
+            let is_new = self.node(last).is_some_and(|node| node.has(flag::NEW | flag::CHANGED));
+            // A new text of several lines may become one, too.
+            matches!(self.style(last), Style::Literal | Style::Folded)
+                || (is_new && self.text(last).is_some_and(|text| text.contains('\n')))
+        })
     }
 
     /// Whether there are anchors, tags or aliases in a value: they mean something else in another place.
     fn has_anchors(&self, id: NodeId) -> bool {
-        if self.extras.properties.is_empty() && self.extras.aliases.is_empty() {
+        if self.extras.properties.is_empty() && self.extras.aliases.is_empty() && self.merges == 0 {
             return false;
         }
-        self.node(id).is_some_and(|node| node.has(flag::ALIAS | flag::PROPERTIES))
-            || self.children(id).any(|child| self.has_anchors(child))
+        let means_more = flag::ALIAS | flag::PROPERTIES | flag::MERGE | flag::MERGED;
+        self.node(id).is_some_and(|node| !node.has(flag::REMOVED) && node.has(means_more))
+            || self.all_children(id).into_iter().any(|child| self.has_anchors(child))
     }
 
     /// Writes a copied field or entry as its original is written, moved to another column.
