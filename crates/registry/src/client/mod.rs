@@ -300,7 +300,7 @@ mod tests {
         ] {
             let session = registry.0.session(Reference::parse(image).unwrap(), Instant::now());
             let file = if is_exempt { "usual.json" } else { "private.json" };
-            assert_eq!(session.keychain.path(), Some(std::path::Path::new(file)), "{image}");
+            assert_eq!(session.keychain.path(), Some(Path::new(file)), "{image}");
             assert_eq!((session.own_authority, session.is_private), (!is_exempt, !is_exempt), "{image}");
         }
     }
