@@ -148,7 +148,7 @@ mod tests {
             &linked("/no/ld.so.1")[..100],
             &header_outside,
             &name_outside,
-            &[0xFF; 100_000],
+            &vec![0xFF; 100_000],
         ] {
             assert_eq!(file(folder.path(), content, 0o755), None, "{:?}", &content[..content.len().min(20)]);
         }

@@ -240,7 +240,7 @@ mod tests {
         }
         let mut many = answer(Family::V4, 0, &[]);
         (many[6], many[7]) = (0xFF, 0xFF);
-        many.extend((0..65535_u16).flat_map(|n| record(1, &[10, 0, (n >> 8) as u8, n as u8])));
+        many.extend((0..65535_u16).flat_map(|number| record(1, &[[10, 0], number.to_be_bytes()].concat())));
         let Some(Reply::Addresses(found)) = reply(&many) else { panic!("not read") };
         assert_eq!(found.len(), MOST_ADDRESSES);
     }

@@ -46,7 +46,8 @@ impl Resolver {
         Self { hosts, resolv_conf }
     }
 
-    /// All addresses of a name, those to which there is a route first.
+    /// All addresses of a name: those to which there is a route first, and of these IPv6 first, as the C library
+    /// has them.
     async fn lookup(&self, given: &str) -> Result<Vec<IpAddr>, LookupError> {
         let failed = |problem| LookupError { name: given.to_owned(), problem };
         let name = given.strip_suffix('.').unwrap_or(given);
@@ -68,7 +69,7 @@ impl Resolver {
         let mut found = asked
             .unwrap_or_else(|_| Err(Problem::Silent { servers: config.servers.clone(), patience }))
             .map_err(failed)?;
-        found.sort_by_key(|address| !has_route(*address));
+        found.sort_by_key(|address| (!has_route(*address), address.is_ipv4()));
         Ok(found)
     }
 }

@@ -31,9 +31,9 @@ impl Machine {
     }
 
     fn asking_for(seconds: u32, servers: &[&NameServer]) -> Self {
-        let servers: String =
-            servers.iter().map(|server| format!("nameserver {}\n", server.address)).collect();
-        Self::new(&format!("{servers}options timeout:{seconds} attempts:1\n"))
+        let servers: Vec<_> = servers.iter().map(|server| format!("nameserver {}", server.address)).collect();
+        let servers = servers.join("\n");
+        Self::new(&format!("{servers}\noptions timeout:{seconds} attempts:1\n"))
     }
 
     fn write(&self, file: &str, text: &str) {
