@@ -42,7 +42,8 @@ mod tests {
     #[test]
     fn every_version_under_both_prefixes_is_answered_and_nothing_else() {
         let table = every_builtin("example.com/functions");
-        let names = builtin::all().iter().flat_map(builtin::Builtin::names);
+        let all = builtin::all();
+        let names = all.iter().flat_map(builtin::Builtin::names);
         assert_eq!(table.len(), 2 * names.count());
         let digest = format!("gcr.io/kpt-fn/set-namespace:v0.4@sha256:{}", "a".repeat(64));
         for (image, name) in [

@@ -61,12 +61,25 @@ const CASES: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "set-labels",
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nlabels: {app: new}",
-        &[("labels: {app: web}", "labels: {app: new}")],
+        &[
+            ("labels: {app: web}", "labels: {app: new}"),
+            (
+                "          name: c\n",
+                "          name: c\n      metadata:\n        labels:\n          app: new\n    selector:\n      matchLabels:\n        app: new\n",
+            ),
+            ("    name: front\n", "    name: front\n  spec:\n    selector:\n      app: new\n"),
+        ],
     ),
     (
         "set-annotations",
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetAnnotations\nannotations: {a: c}",
-        &[("annotations: {a: b}", "annotations: {a: c}")],
+        &[
+            ("annotations: {a: b}", "annotations: {a: c}"),
+            (
+                "          name: c\n",
+                "          name: c\n      metadata:\n        annotations:\n          a: c\n",
+            ),
+        ],
     ),
     (
         "ensure-name-substring",
