@@ -162,7 +162,8 @@ fn the_files_are_where_all_generations_of_manifests_look() {
 
 #[test]
 fn the_service_offers_every_function_it_has_as_an_executable() {
-    let mut names: Vec<_> = builtin::all().iter().flat_map(builtin::Builtin::names).collect();
+    let all = builtin::all();
+    let mut names: Vec<_> = all.iter().flat_map(builtin::Builtin::names).collect();
     names.sort_unstable();
     assert_eq!(names, FUNCTIONS);
 }

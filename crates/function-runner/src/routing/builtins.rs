@@ -39,12 +39,15 @@ mod tests {
         table.find(&Reference::parse(image).unwrap(), None).map(|found| found.value.function.name())
     }
 
+    /// How many names the functions have.
+    fn names() -> usize {
+        builtin::all().iter().map(|function| function.names().count()).sum()
+    }
+
     #[test]
     fn every_version_under_both_prefixes_is_answered_and_nothing_else() {
         let table = every_builtin("example.com/functions");
-        let all = builtin::all();
-        let names = all.iter().flat_map(builtin::Builtin::names);
-        assert_eq!(table.len(), 2 * names.count());
+        assert_eq!(table.len(), 2 * names());
         let digest = format!("gcr.io/kpt-fn/set-namespace:v0.4@sha256:{}", "a".repeat(64));
         for (image, name) in [
             ("example.com/functions/set-namespace", Some("set-namespace")),
@@ -69,7 +72,7 @@ mod tests {
         assert_eq!(found(&table, "set-namespace:v1"), Some("set-namespace"), "a bare name stays one");
         assert_eq!(found(&table, "gcr.io/kpt-fn/set-namespace"), Some("set-namespace"));
         let table = every_builtin(FORMER_PREFIX);
-        assert_eq!(table.len(), builtin::all().len());
-        assert_eq!(every_builtin("Not A Prefix").len(), builtin::all().len());
+        assert_eq!(table.len(), names());
+        assert_eq!(every_builtin("Not A Prefix").len(), names());
     }
 }

@@ -78,6 +78,10 @@ async fn a_failure_reads_as_that_of_a_process() {
     let told = call(&client, "set-namespace", vec![0xff, 0xfe, b'a']).await.unwrap_err();
     assert!(told.message().starts_with("Failed to execute function"), "{told}");
     assert!(told.message().contains(": exit status 1 ("), "{told}");
+    assert!(
+        told.message().contains("failed to parse the input ResourceList: line 1: not valid UTF-8"),
+        "{told}"
+    );
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 

@@ -4,7 +4,7 @@
 use functions::Outcome;
 
 fn run(function: &str, config: &str, items: &str) -> Outcome {
-    let config: String = config.lines().map(|line| format!("  {line}\n")).collect();
+    let config = config.lines().fold(String::new(), |text, line| text + "  " + line + "\n");
     let list = format!(
         "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n{config}items:\n{items}"
     );
@@ -36,8 +36,11 @@ const ITEMS: &str = "\
     name: front
 ";
 
+/// What is in the text before and afterwards.
+type Change = (&'static str, &'static str);
+
 /// Each function, a configuration, and what it changes in the text.
-const CASES: &[(&str, &str, &[(&str, &str)])] = &[
+const CASES: &[(&str, &str, &[Change])] = &[
     (
         "set-image",
         "apiVersion: v1\nkind: ConfigMap\ndata: {name: nginx, newTag: \"2\"}",
@@ -61,12 +64,25 @@ const CASES: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "set-labels",
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nlabels: {app: new}",
-        &[("labels: {app: web}", "labels: {app: new}")],
+        &[
+            ("labels: {app: web}", "labels: {app: new}"),
+            (
+                "          name: c\n",
+                "          name: c\n      metadata:\n        labels:\n          app: new\n    selector:\n      matchLabels:\n        app: new\n",
+            ),
+            ("    name: front\n", "    name: front\n  spec:\n    selector:\n      app: new\n"),
+        ],
     ),
     (
         "set-annotations",
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetAnnotations\nannotations: {a: c}",
-        &[("annotations: {a: b}", "annotations: {a: c}")],
+        &[
+            ("annotations: {a: b}", "annotations: {a: c}"),
+            (
+                "          name: c\n",
+                "          name: c\n      metadata:\n        annotations:\n          a: c\n",
+            ),
+        ],
     ),
     (
         "ensure-name-substring",

@@ -78,10 +78,10 @@ pub(super) fn slice<'v>(
     value: Value<'v>,
     start: Value<'v>,
     stop: Value<'v>,
-    step: Value<'v>,
+    stride: Value<'v>,
 ) -> starlark::Result<Option<String>> {
     let Some(string) = value.unpack_str().filter(|string| !string.is_ascii()) else { return Ok(None) };
-    if !step.is_none() && unpack(step) != Some(1) {
+    if !stride.is_none() && unpack(stride) != Some(1) {
         return Err(problem(
             "a slice with a step of a string that is not ASCII is not available in the built-in starlark \
              function; let the service run the function's image instead",

@@ -1,5 +1,7 @@
 //! `encoding/csv.star`: tables of texts.
 
+#![expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
+
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 use starlark::values::list::{AllocList, ListRef};
@@ -71,7 +73,7 @@ fn members(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn entries<'v>(value: Value<'v>) -> Option<&'v [Value<'v>]> {
+fn entries(value: Value<'_>) -> Option<&[Value<'_>]> {
     ListRef::from_value(value)
         .map(ListRef::content)
         .or_else(|| TupleRef::from_value(value).map(TupleRef::content))

@@ -35,12 +35,16 @@ fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
+/// What would be too large in one step.
+const LARGE: f64 = 143.016_08;
+/// Euler's constant.
+const EULER: f64 = 0.577_215_664_901_532_9;
+
 /// For large numbers.
 fn stirling(x: f64) -> (f64, f64) {
     if x > 200.0 {
         return (f64::INFINITY, 1.0);
     }
-    const LARGE: f64 = 143.016_08;
     let inverse = 1.0 / x;
     let correction = 1.0 + inverse * polynomial(inverse, &STIRLING);
     let exponential = x.exp();
@@ -54,8 +58,8 @@ fn stirling(x: f64) -> (f64, f64) {
     }
 }
 
+#[expect(clippy::float_cmp, reason = "it is about these very numbers")]
 pub(super) fn gamma(x: f64) -> f64 {
-    const EULER: f64 = 0.577_215_664_901_532_9;
     if x.is_nan() || x == f64::NEG_INFINITY || (x < 0.0 && x == x.floor()) {
         return f64::NAN;
     }
@@ -65,24 +69,24 @@ pub(super) fn gamma(x: f64) -> f64 {
     if x == 0.0 {
         return f64::INFINITY.copysign(x);
     }
-    let size = x.abs();
-    let mut whole = size.floor();
-    if size > 33.0 {
+    let absolute = x.abs();
+    let mut whole = absolute.floor();
+    if absolute > 33.0 {
         if x > 0.0 {
             let (one, other) = stirling(x);
             return one * other;
         }
         let negative = whole % 2.0 == 0.0;
-        let mut fraction = size - whole;
+        let mut fraction = absolute - whole;
         if fraction > 0.5 {
             whole += 1.0;
-            fraction = size - whole;
+            fraction = absolute - whole;
         }
-        let sine = size * (PI * fraction).sin();
+        let sine = absolute * (PI * fraction).sin();
         if sine == 0.0 {
             return if negative { f64::NEG_INFINITY } else { f64::INFINITY };
         }
-        let (one, other) = stirling(size);
+        let (one, other) = stirling(absolute);
         let sine = sine.abs();
         let product = sine * one * other;
         let result = if product.is_infinite() { PI / sine / one / other } else { PI / product };

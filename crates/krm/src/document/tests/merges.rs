@@ -107,12 +107,12 @@ fn other_keys_of_that_name_stay_what_they_are() {
 /// Each level has the fields of the one before it several times.
 #[test]
 fn they_do_not_multiply_without_end() {
-    let mut text = String::from("a0: &a0 {x: 1}\n");
-    for level in 1..40 {
+    let level = |level: usize| {
         let before = level - 1;
-        let with = format!("<<: *a{before}, p{level}: *a{before}, q{level}: *a{before}");
-        text = text + &format!("a{level}: &a{level} {{{with}}}\n");
-    }
+        format!("a{level}: &a{level} {{<<: *a{before}, p{level}: *a{before}, q{level}: *a{before}}}\n")
+    };
+    let levels: Vec<String> = (1..40).map(level).collect();
+    let text = format!("a0: &a0 {{x: 1}}\n{}", levels.concat());
     let error = Document::parse(&text).unwrap_err().to_string();
     assert!(error.contains("aliases"), "{error}");
 }
