@@ -28,7 +28,21 @@ pub(crate) fn write(maker: &mut Maker) {
                 maker.line("- &item");
                 maker.within(fields);
                 let count = maker.count("aliases of a resource");
-                maker.times(count, |maker, _| maker.line("- *item"));
+                // Some merge it into another resource, or each into the next.
+                match maker.below(4) {
+                    0 => {
+                        maker.times(count, |maker, at| maker.line(format_args!("- {{<<: *item, a: b{at}}}")))
+                    }
+                    1 => maker.times(count, |maker, at| {
+                        let before = at.checked_sub(1).map_or("item".to_owned(), |at| format!("m{at}"));
+                        maker.line(format_args!("- &m{at} {{<<: *{before}, kind: A}}"));
+                    }),
+                    2 => {
+                        let all = vec!["*item"; count.min(2048)].join(", ");
+                        maker.line(format_args!("- {{<<: [{all}], metadata: {{name: b}}}}"));
+                    }
+                    _ => maker.times(count, |maker, _| maker.line("- *item")),
+                }
             }
             _ => {
                 maker.line("- # a large one");
