@@ -81,6 +81,12 @@ fn they_work_from_both_layouts() {
 
 /// What every function finds something to do on.
 const ITEMS: &str = r#"items:
+- apiVersion: kpt.dev/v1
+  kind: Kptfile
+  metadata:
+    name: example
+    annotations:
+      internal.config.kubernetes.io/path: Kptfile
 - apiVersion: v1
   kind: ConfigMap
   metadata:
