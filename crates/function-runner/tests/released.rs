@@ -41,6 +41,15 @@ const ITEM: &str = r#"  - apiVersion: example.com/v1
       trailing: 1.0
 "#;
 
+/// What one of the functions looks for, too.
+const KPTFILE: &str = "  - apiVersion: kpt.dev/v1
+    kind: Kptfile
+    metadata:
+      name: package
+      annotations:
+        internal.config.kubernetes.io/path: Kptfile
+";
+
 struct Case {
     function: &'static str,
     config: &'static str,
@@ -163,6 +172,21 @@ const CASES: &[Case] = &[
 ",
     },
     Case {
+        function: "set-project-id",
+        config: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {project-id: \"1e3\"}}",
+        edit: (
+            "path: Kptfile\n",
+            "path: Kptfile
+    pipeline:
+      mutators:
+        - image: gcr.io/kpt-fn/apply-setters:v0.2
+          configMap:
+            project-id: \"1e3\"
+",
+        ),
+        after: "",
+    },
+    Case {
         function: "starlark",
         config: "{apiVersion: fn.kpt.dev/v1alpha1, kind: StarlarkRun, metadata: {name: c}, source: \
                  'ctx.resource_list[\"items\"][0][\"spec\"][\"trailing\"] = \
@@ -191,17 +215,22 @@ const OWNER: Case = Case {
 };
 
 impl Case {
+    fn items(&self) -> String {
+        let kptfile = if self.function == "set-project-id" { KPTFILE } else { "" };
+        format!("{ITEM}{kptfile}")
+    }
+
     fn input(&self) -> String {
-        let Self { config, .. } = self;
+        let (config, items) = (self.config, self.items());
         format!(
-            "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig: {config}\nitems:\n{ITEM}"
+            "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig: {config}\nitems:\n{items}"
         )
     }
 
     fn expected(&self) -> String {
         let (from, to) = self.edit;
         let input = self.input();
-        let (before, items) = input.split_at(input.len() - ITEM.len());
+        let (before, items) = input.split_at(input.len() - self.items().len());
         assert!(items.contains(from), "{from:?}");
         format!("{before}{}{}", items.replacen(from, to, 1), self.after)
     }

@@ -22,7 +22,7 @@ pub use leftovers::{lines_of, wait_until_gone};
 pub use processes::{children_of, processes_with};
 pub use released::{checkout, released};
 pub use rustix::process::Signal;
-pub use server::{Server, ServerBuilder};
+pub use server::{Server, ServerBuilder, free_port};
 
 use std::time::{Duration, Instant};
 

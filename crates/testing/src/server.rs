@@ -6,7 +6,10 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU16, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -250,6 +253,18 @@ fn serving_port(line: &str) -> Option<u16> {
         .ok()
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A port that nobody has now and that is given to nobody else soon: not one of those that the kernel gives to
+/// whoever connects or asks for any, and none twice.
+pub fn free_port() -> u16 {
+    const FIRST: u16 = 16_000;
+    const COUNT: u16 = 16_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let begin = u16::try_from(std::process::id().wrapping_mul(97) % u32::from(COUNT)).unwrap();
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+        let port = FIRST + (begin + number) % COUNT;
+        if TcpListener::bind(("::", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use testing::{Server, ServerBuilder, eventually, resource_list};
+use testing::{Server, ServerBuilder, eventually, free_port, resource_list};
 use tonic::Code;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
@@ -25,10 +25,6 @@ fn run(arguments: &[&str]) -> (Output, String) {
     let output = Command::new(PROGRAM).args(arguments).env("OTEL_METRICS_EXPORTER", "none").output().unwrap();
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     (output, text)
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[tokio::test]

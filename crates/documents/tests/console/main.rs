@@ -22,6 +22,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         BUILD,
     ),
     ("docs/function-config.md", "$ kubectl -n porch-fn-system get functionconfigs", CLUSTER),
+    (
+        "docs/benchmarks.md",
+        "cp -a target/release /tmp/before        # after make bench, before the change",
+        BUILD,
+    ),
     ("docs/install.md", "make images", BUILD),
     ("docs/install.md", "REGISTRY=registry.example.com          # yours", CLUSTER),
     ("docs/install.md", "cd deploy/components/images", CLUSTER),
@@ -59,11 +64,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "kubectl -n porch-system get deployment function-runner -o yaml > function-runner-before.yaml",
         CLUSTER,
     ),
-    (
-        "docs/migrate-from-porch.md",
-        "kubectl -n porch-fn-system delete pods,services -l fn.kpt.dev/image",
-        CLUSTER,
-    ),
+    ("docs/migrate-from-porch.md", "kubectl -n porch-fn-system delete pods -l fn.kpt.dev/image", CLUSTER),
     ("docs/migrate-from-porch.md", "kubectl -n porch-system logs deployment/function-runner | head", CLUSTER),
     (
         "docs/migrate-from-porch.md",
