@@ -15,7 +15,7 @@ use crate::folder::PrivateFolder;
 use crate::memory::Memory;
 
 /// The environment variable that marks every process of a call.
-pub(crate) const COOKIE: &str = "FUNCTION_CALL";
+pub const COOKIE: &str = "FUNCTION_CALL";
 
 /// The number of a call, unique within this process.
 pub(crate) type CallNumber = u64;

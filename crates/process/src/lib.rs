@@ -27,6 +27,7 @@ mod supervisor;
 mod sweeper;
 mod watchdog;
 
+pub use calls::COOKIE;
 pub use descriptors::spare_descriptors;
 pub use fair::{AcquireError, FairQueue, Permit};
 pub use log::Log;

@@ -46,7 +46,9 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 fn owner(list: &Document<'_>) -> Option<String> {
-    let owner = list.string_at(list.root(), &["functionConfig", "data", "owner"])?;
+    let owner = list.at(list.root(), &["functionConfig", "data", "owner"])?;
+    // A number without quotes is as good as a text.
+    let owner = list.text(owner)?;
     (!owner.is_empty()).then(|| owner.into_owned())
 }
 

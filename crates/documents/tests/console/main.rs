@@ -27,6 +27,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "cp -a target/release /tmp/before        # after make bench, before the change",
         BUILD,
     ),
+    (
+        "docs/builtin-functions.md",
+        "kpt fn eval PACKAGE --exec ./set-namespace -- namespace=shop",
+        "needs kpt and a package of people's own",
+    ),
     ("docs/install.md", "make images", BUILD),
     ("docs/install.md", "REGISTRY=registry.example.com          # yours", CLUSTER),
     ("docs/install.md", "cd deploy/components/images", CLUSTER),

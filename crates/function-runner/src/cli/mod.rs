@@ -11,6 +11,7 @@ mod validate;
 use std::{
     ffi::{OsStr, OsString},
     io::Write,
+    path::Path,
     process::ExitCode,
 };
 
@@ -28,10 +29,20 @@ const USAGE: u8 = 2;
 /// Runs the command the arguments ask for; the first of them is the program's own name. Linked under the name of
 /// a built-in function, the program is that function and nothing else.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    if let Some(function) = arguments.next().and_then(|program| builtin::of_file(&program)) {
+    let program = arguments.next().unwrap_or_default();
+    if let Some(function) = builtin::of_file(&program) {
         return function.main();
     }
     let mut arguments = arguments.peekable();
+    if arguments.peek().is_none()
+        && let Some(name) = name_of_no_function(&program)
+    {
+        complain(&format!(
+            "{name}: there is no built-in function of this name; function-runner functions lists those there are. To \
+             serve, start it as function-runner, or with a flag such as --port=9445"
+        ));
+        return ExitCode::from(USAGE);
+    }
     let first = arguments.peek().and_then(|argument| argument.to_str());
     match first {
         Some(builtin::AS_FUNCTION) => as_function(arguments.nth(1).as_deref()),
@@ -55,6 +66,17 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Settings::read(flags, &Machine).map(|settings| in_runtime(serve::run(settings)))
         }),
     }
+}
+
+/// The name that the program was started under, if somebody takes it for a function: a service that runs it as an
+/// executable, or whoever has made a link of another name to it.
+fn name_of_no_function(program: &OsStr) -> Option<String> {
+    let name = Path::new(program).file_name()?;
+    let own = std::env::current_exe().ok();
+    let is_own = own.is_none_or(|own| own.file_name() == Some(name))
+        || ["function-runner", "server"].iter().any(|known| name == *known);
+    let is_called = std::env::var_os(process::COOKIE).is_some();
+    (is_called || !is_own).then(|| name.to_string_lossy().into_owned())
 }
 
 /// How a service starts its own program for a function that needs a process.

@@ -73,7 +73,10 @@ impl Telemetry {
         });
         match tokio::time::timeout(std::time::Duration::from_secs(2), flushed).await {
             Ok(Ok(Ok(()))) => {}
-            outcome => warn!(?outcome, "the last metrics or traces may be lost"),
+            Ok(Ok(Err(error))) => warn!("the last metrics or traces may be lost: {error}"),
+            Ok(Err(_)) | Err(_) => {
+                warn!("the last metrics or traces may be lost: they could not be sent in time")
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use function_runner::builtin;
 use testing::{Functions, eventually};
+use wire::client::CallOptions;
 
 use super::{
     call,
@@ -43,6 +44,25 @@ fn it_reads_stdin_writes_stdout_and_tells_by_its_exit() {
     let starlark = link(folder.path(), "starlark");
     let output = run(&mut Command::new(starlark), &list(&program("print(\"hello\")")));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), "hello\n"));
+}
+
+#[tokio::test]
+async fn under_a_name_that_is_none_it_says_so_and_serves_nothing() {
+    let folder = nowhere();
+    let output = run(&mut Command::new(link(folder.path(), "kubeval")), &list(&data("a", "b")));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        text(&output.stderr).starts_with("kubeval: there is no built-in function of this name"),
+        "{output:?}"
+    );
+    // As an executable too, whatever kind of link it is.
+    let functions = Functions::new().with_program("kubeval", Path::new(PROGRAM));
+    let server = runner(&functions).start();
+    let client = server.client().await;
+    let told =
+        client.evaluate("example.com/kubeval:v1", list(&data("a", "b")).into(), CallOptions::default());
+    let told = told.await.unwrap_err();
+    assert!(told.message().contains("exit status 2 (kubeval: there is no built-in function"), "{told}");
 }
 
 #[test]
