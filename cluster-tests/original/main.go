@@ -70,7 +70,7 @@ func (e entrypoint) evaluate(in *request) (*response, error) {
 func results(output string) string {
 	for _, line := range strings.Split(output, "\n") {
 		if _, message, found := strings.Cut(line, "message: "); found {
-			return "[error]: " + message
+			return "[error]: " + strings.Trim(message, "\"")
 		}
 	}
 	return ""
