@@ -67,18 +67,26 @@ impl<'a> ResourceList<'a> {
             other => other,
         };
         let list = Self { document: document.map_err(InputError::Unreadable)? };
-        let kind = list.string_at(list.root(), &["kind"]).unwrap_or_default();
+        let checked = list.check_parts();
+        // Once the budget is exceeded nothing reads as what it is.
+        budget.check().map_err(|over| InputError::Unreadable(Unreadable::OverBudget(over)))?;
+        checked.map(|()| list)
+    }
+
+    /// An error if it is not a list, or a part of it is of the wrong kind.
+    fn check_parts(&self) -> Result<(), InputError> {
+        let kind = self.string_at(self.root(), &["kind"]).unwrap_or_default();
         if kind != "ResourceList" {
             return Err(InputError::Kind(kind.into_owned()));
         }
-        list.check("functionConfig", Kind::Mapping)?;
-        list.check("items", Kind::Sequence)?;
-        if let Some(items) = list.get(list.root(), "items") {
-            for item in list.entries(items) {
-                list.expect(item, Kind::Mapping).map_err(|error| InputError::Part("items", error))?;
+        self.check("functionConfig", Kind::Mapping)?;
+        self.check("items", Kind::Sequence)?;
+        if let Some(items) = self.get(self.root(), "items") {
+            for item in self.entries(items) {
+                self.expect(item, Kind::Mapping).map_err(|error| InputError::Part("items", error))?;
             }
         }
-        Ok(list)
+        Ok(())
     }
 
     /// An error if a field is there, is not null and is not of this kind.

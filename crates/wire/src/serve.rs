@@ -140,7 +140,7 @@ impl Connections {
         while self.tasks.len() >= self.options.max_connections {
             self.warn("new connections wait: there are as many as may be");
             let busiest = self.busiest();
-            self.close_idle(|open| open.peer.address() == busiest);
+            let _ = self.close_idle(|open| open.peer.address() == busiest) || self.close_idle(|_| true);
             // Where none is idle, one may be soon.
             let _ = timeout(BACKOFF, self.one_ended()).await;
         }
@@ -163,11 +163,13 @@ impl Connections {
         };
         let peer = Peer::new(stream.peer_addr().ok().map(|address| address.ip()));
         if self.has_its_share(&peer) {
-            let is_closed = self.close_idle(|open| open.peer.address() == peer.address());
+            let busiest = self.busiest();
+            let is_closed = self.close_idle(|open| open.peer.address() == busiest);
+            let is_refused = !is_closed && self.has_most(&peer);
             let what =
-                if is_closed { "those of its own that are idle are closed" } else { "it gets no more" };
+                if is_refused { "it gets no more" } else { "those of its own that are idle are closed" };
             self.warn(&format!("one client has most connections: for new ones {what}"));
-            if !is_closed {
+            if is_refused {
                 return;
             }
         }
@@ -200,13 +202,24 @@ impl Connections {
         self.open.values().filter(|open| open.peer.address() == peer.address()).count()
     }
 
-    /// The address of the client that has most idle connections.
-    fn busiest(&self) -> Option<IpAddr> {
+    /// How many connections each client has.
+    fn counts(&self) -> HashMap<Option<IpAddr>, usize> {
         let mut counts = HashMap::new();
-        for open in self.open.values().filter(|open| open.handle.quiet_since().is_some()) {
-            *counts.entry(open.peer.address()).or_insert(0_usize) += 1;
+        for open in self.open.values() {
+            *counts.entry(open.peer.address()).or_insert(0) += 1;
         }
-        counts.into_iter().max_by_key(|(_, count)| *count).and_then(|(address, _)| address)
+        counts
+    }
+
+    /// The address of the client that has most connections.
+    fn busiest(&self) -> Option<IpAddr> {
+        self.counts().into_iter().max_by_key(|(_, count)| *count).and_then(|(address, _)| address)
+    }
+
+    /// Whether no other client has more.
+    fn has_most(&self, peer: &Peer) -> bool {
+        let counts = self.counts();
+        counts.values().all(|count| *count <= counts.get(&peer.address()).copied().unwrap_or_default())
     }
 
     /// Closes, at once, that of the connections meant which has been idle for longest. `false` if none is.

@@ -371,6 +371,31 @@ mod tests {
         assert!(failure.to_string().contains("--max-memory"), "{failure}");
     }
 
+    /// However much of it there was: none is taken for a mistake of the list.
+    #[tokio::test]
+    async fn no_bound_of_memory_makes_a_list_look_wrong() {
+        let list = format!(
+            "kind: ResourceList\nfunctionConfig: {{kind: ConfigMap, metadata: {{name: x}}, data: {{a: b}}}}\nitems:\n\
+             - {{kind: A, l: [{}]}}\n",
+            "a,".repeat(50_000)
+        );
+        let mut answered = 0;
+        for limit in (0..40).map(|step| step << 18) {
+            let mut evaluator = evaluator(Offered::All);
+            evaluator.limits.max_output = 6 << 20;
+            let resource_list = list.clone().into();
+            let call = Call { memory: Memory::new(limit), resource_list, ..call("set-labels", None) };
+            match evaluator.evaluate(&call).await {
+                Ok(_) => answered += 1,
+                Err(failure) => assert!(
+                    failure.to_string().contains("--max-memory") && failure.code() == Code::ResourceExhausted,
+                    "{limit}: {failure}"
+                ),
+            }
+        }
+        assert!((1..39).contains(&answered), "{answered}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_time_of_a_function_is_limited_also_without_a_deadline() {
         let mut evaluator = evaluator(Offered::All);

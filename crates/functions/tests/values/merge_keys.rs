@@ -158,3 +158,39 @@ fn what_differs_is_written_where_it_is() {
         "{text}"
     );
 }
+
+/// A setter that a field had by being merged is not lost when the field becomes one of its own.
+#[test]
+fn fields_that_are_no_longer_merged_keep_their_comments() {
+    let items = "\
+- apiVersion: v1
+  kind: A
+  metadata:
+    name: first
+    annotations: {config.kubernetes.io/local-config: \"true\"}
+  spec: &s
+    # what it runs
+    image: nginx # kpt-set: ${img}
+    inner:
+      deep: 1 # kpt-set: ${deep}
+- apiVersion: v1
+  kind: A
+  metadata:
+    name: second
+  spec:
+    <<: *s
+    c: d
+";
+    let kept = ["image: nginx # kpt-set: ${img}", "deep: 1 # kpt-set: ${deep}", "# what it runs"];
+    let gone = run("remove-local-config-resources", "apiVersion: v1\nkind: ConfigMap", items);
+    let text = String::from_utf8(gone.output).unwrap();
+    for words in kept {
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(!text.contains("<<") && !text.contains("name: first"), "{text}");
+    let config = "apiVersion: v1\nkind: ConfigMap\ndata: {by-path: spec.image, put-value: httpd}";
+    let all = run("search-replace", config, items);
+    let text = String::from_utf8(all.output).unwrap();
+    assert_eq!(text.matches("image: httpd # kpt-set: ${img}").count(), 1, "{text}");
+    assert!(text.contains("<<: *s"), "{text}");
+}

@@ -29,6 +29,8 @@ pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     open: Vec<Open>,
     budget: Budget,
+    /// For how many nodes room was counted.
+    room: usize,
     /// Why a sink's answer was `None`, where that is more than "too unusual".
     pub(super) problem: Option<Unreadable>,
 }
@@ -52,7 +54,7 @@ impl<'a> Builder<'a> {
             kind: Kind::Scalar,
             style: Style::Plain,
         });
-        Ok(Self { text, nodes, open: Vec::new(), budget: budget.clone(), problem: None })
+        Ok(Self { text, nodes, open: Vec::new(), budget: budget.clone(), room: capacity, problem: None })
     }
 
     /// The node that the next value belongs to.
@@ -96,13 +98,25 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Makes room for more nodes: for few more at a time, since both the old and the new room are needed while
-    /// they are moved.
+    /// Makes room for more nodes: at once for all that the rest of the text can have, since both the old and the new
+    /// room are there while they are moved.
     fn grow(&mut self) -> Option<()> {
-        let more = self.nodes.capacity() / 4 + 8;
-        if let Err(over) = self.budget.memory(more * size_of::<Node>()) {
+        // Refused once, it is not reckoned again for each of the nodes that were still to come.
+        if self.problem.is_some() {
+            return None;
+        }
+        let at = self.nodes.last().map_or(0, |node| node.start as usize);
+        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+        // What a value can follow on.
+        let values = memchr::memchr3_iter(b',', b'[', b'{', rest).count();
+        let old = self.nodes.capacity();
+        let more = values + memchr::memchr_iter(b'\n', rest).count() + old / 8 + 8;
+        let both = 2 * old + more;
+        // What was counted for the last move is free again.
+        if let Err(over) = self.budget.memory(both.saturating_sub(self.room) * size_of::<Node>()) {
             return self.refuse(over.into());
         }
+        self.room = self.room.max(both);
         self.nodes.reserve_exact(more);
         Some(())
     }

@@ -273,9 +273,13 @@ impl Document<'_> {
 
     /// Makes room for so many nodes, and for few more: while they are moved, the old room is still there.
     fn make_room(&mut self, count: usize) -> Result<(), OverBudget> {
-        if self.nodes.capacity() - self.nodes.len() < count {
-            let more = count + self.nodes.capacity() / 8;
-            self.budget.memory(more * size_of::<Node>())?;
+        let old = self.nodes.capacity();
+        if old - self.nodes.len() < count {
+            let more = count + old / 8;
+            let both = 2 * old + more;
+            // What was counted for the last move is free again.
+            self.budget.memory(both.saturating_sub(self.room.max(old)) * size_of::<Node>())?;
+            self.room = self.room.max(both);
             self.nodes.reserve_exact(more);
         }
         Ok(())

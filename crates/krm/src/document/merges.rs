@@ -155,12 +155,13 @@ impl Document<'_> {
         }
         for field in explicit {
             let key = self.key(field).unwrap_or_default().into_owned();
+            // Those of its place in what was merged.
+            let (line, head) = (self.line_comment(field).map(Cow::into_owned), self.head_comment(field));
             self.remove(field);
             let copy = self.add_field(mapping, key, Value::null())?;
             self.set_copy(copy, field)?;
-            if let Some(comments) = self.comments.get(&field.0).cloned() {
-                self.comments.insert(copy.0, comments);
-            }
+            self.set_line_comment(copy, line.as_deref());
+            self.set_head_comment(copy, head.as_deref());
         }
         Ok(())
     }

@@ -59,6 +59,8 @@ pub struct Document<'a> {
     /// How its lines end.
     line_break: &'static str,
     nodes: Vec<Node>,
+    /// For how many nodes room was counted, if they were moved since the text was read.
+    room: usize,
     extras: Extras,
     /// The keys and scalars that are not in the text.
     fresh: HashMap<u32, Fresh>,
@@ -114,6 +116,7 @@ impl<'a> Document<'a> {
             marked,
             line_break: line_break(text),
             nodes,
+            room: 0,
             extras,
             fresh: HashMap::new(),
             comments: HashMap::new(),

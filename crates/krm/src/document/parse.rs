@@ -204,9 +204,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         self.cursor = if flow { at } else { at + 1 };
-        // Cannot fail: there is an open collection.
+        // There is an open collection: it can only fail for want of room.
         let _ = self.builder.entry(at, flow);
-        Ok(())
+        self.builder.problem.take().map_or(Ok(()), Err)
     }
 
     fn read_key(

@@ -65,7 +65,7 @@ async fn one(config: Config, name: String, family: Family) -> Result<Vec<IpAddr>
     let _ = SystemRandom::new().fill(&mut id);
     let question = message::question(u16::from_be_bytes(id), &name, family).ok_or(Problem::NotAName)?;
     let attempts = config.attempts;
-    let pause = config.timeout / attempts;
+    let pause = config.patience() / attempts;
     let mut asked = JoinSet::new();
     for server in config.servers {
         let question = question.clone();

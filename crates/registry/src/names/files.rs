@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
+/// The most time for a name, whatever `resolv.conf` allows: some of that for a connection must be left.
+pub(super) const PATIENCE: Duration = Duration::from_secs(4);
 /// Where name servers listen.
 pub(super) const PORT: u16 = 53;
 /// As many servers as the C libraries take.
@@ -32,13 +34,18 @@ pub(super) struct Config {
     search: Vec<String>,
     /// With so many dots, a name is tried as it is first.
     ndots: usize,
-    /// How long a question may take in all.
-    pub(super) timeout: Duration,
-    /// How often it is sent in that time.
+    /// How long an answer is waited for, each time.
+    timeout: Duration,
+    /// How often a question is sent.
     pub(super) attempts: u32,
 }
 
 impl Config {
+    /// How long a question may take in all.
+    pub(super) fn patience(&self) -> Duration {
+        (self.timeout * self.attempts).min(PATIENCE)
+    }
+
     /// What is not understood is passed over, as the C libraries do.
     pub(super) fn parse(text: &str) -> Self {
         let mut config = Self {
@@ -138,6 +145,10 @@ mod tests {
         );
         assert_eq!(config.servers, ["10.96.0.10:53".parse().unwrap()]);
         assert_eq!((config.timeout, config.attempts), (Duration::from_secs(5), 2));
+        assert_eq!(config.patience(), PATIENCE);
+        let patience = |options: &str| Config::parse(&format!("options {options}")).patience();
+        assert_eq!(patience("timeout:1 attempts:3"), Duration::from_secs(3));
+        assert_eq!(patience("timeout:2 attempts:1"), Duration::from_secs(2));
         assert_eq!(
             config.meanings("registry"),
             [

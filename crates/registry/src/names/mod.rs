@@ -20,8 +20,6 @@ use self::files::Config;
 #[cfg(feature = "fuzzing")]
 pub(crate) use self::message::{Family, Reply, question, read};
 
-/// The most time for a name, whatever `resolv.conf` allows: some of that for a connection must be left.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// More is in no such file that is meant.
 const LARGEST_FILE: u64 = 4 << 20;
 
@@ -64,7 +62,7 @@ impl Resolver {
             return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }
         let config = Config::parse(&resolv_conf.map_err(|error| failed(Problem::Files(error)))?);
-        let patience = config.timeout.min(PATIENCE);
+        let patience = config.patience();
         let asked = tokio::time::timeout(patience, ask::all(&config, given)).await;
         let mut found = asked
             .unwrap_or_else(|_| Err(Problem::Silent { servers: config.servers.clone(), patience }))
