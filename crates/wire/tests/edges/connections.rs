@@ -47,6 +47,25 @@ async fn the_silent_connections_of_one_client_make_room_for_those_who_call() {
 }
 
 #[tokio::test]
+async fn who_has_few_connections_keeps_them_while_another_has_most() {
+    let (address, _) = start_with(few());
+    let mut silent = Vec::new();
+    let mut clients = Vec::new();
+    for _ in 0..PLACES / 3 {
+        for _ in 0..PLACES {
+            silent.push(mute(address).await);
+        }
+        let client = connect_from([127, 0, 0, 2], address, 1 << 20).await;
+        assert!(is_healthy(&client).await);
+        clients.push(client);
+    }
+    // Idle as they are.
+    for client in &clients {
+        assert!(is_healthy(client).await);
+    }
+}
+
+#[tokio::test]
 async fn one_client_does_not_take_all_connections_whatever_it_does_with_them() {
     let (address, _) = start_with(few());
     let mut watching = Vec::new();
