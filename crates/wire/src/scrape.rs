@@ -58,11 +58,11 @@ pub async fn serve_metrics(
             oldest.abort();
         }
         let render = render.clone();
-        let reader = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             // A reader that breaks off is no concern of ours.
             let _ = time::timeout(PATIENCE, answer(stream, &*render)).await;
         });
-        readers.push_back(reader.abort_handle());
+        readers.push_back(task.abort_handle());
     }
 }
 

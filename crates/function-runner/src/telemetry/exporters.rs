@@ -75,7 +75,7 @@ impl Telemetry {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => warn!("the last metrics or traces may be lost: {error}"),
             Ok(Err(_)) | Err(_) => {
-                warn!("the last metrics or traces may be lost: they could not be sent in time")
+                warn!("the last metrics or traces may be lost: they could not be sent in time");
             }
         }
     }

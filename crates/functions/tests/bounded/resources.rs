@@ -31,7 +31,7 @@ pub(crate) fn write(maker: &mut Maker) {
                 // Some merge it into another resource, or each into the next.
                 match maker.below(4) {
                     0 => {
-                        maker.times(count, |maker, at| maker.line(format_args!("- {{<<: *item, a: b{at}}}")))
+                        maker.times(count, |maker, at| maker.line(format_args!("- {{<<: *item, a: b{at}}}")));
                     }
                     1 => maker.times(count, |maker, at| {
                         let before = at.checked_sub(1).map_or("item".to_owned(), |at| format!("m{at}"));
