@@ -79,6 +79,8 @@ pub(crate) struct Handle {
 
 struct Calls {
     running: usize,
+    /// Whether there ever was one.
+    any: bool,
     /// Since when so many are running.
     since: Instant,
 }
@@ -90,7 +92,7 @@ impl Handle {
             asked: Notify::new(),
             announced: Notify::new(),
             bytes: AtomicU64::new(0),
-            calls: Mutex::new(Calls { running: 0, since: Instant::now() }),
+            calls: Mutex::new(Calls { running: 0, any: false, since: Instant::now() }),
         }
     }
 
@@ -100,11 +102,16 @@ impl Handle {
         self.asked.notify_one();
     }
 
-    /// Since when no call is running, unless one is or the connection is given up already.
-    pub(crate) fn quiet_since(&self) -> Option<Instant> {
+    /// Whether it is closed, or about to be.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.stage.load(Ordering::Acquire) >= Stage::GivenUp as u8
+    }
+
+    /// How much it is missed, unless a call is running or it is given up already: whether there ever was a call, and
+    /// since when there is none. The least is missed least.
+    pub(crate) fn idle(&self) -> Option<(bool, Instant)> {
         let calls = self.calls();
-        (calls.running == 0 && self.stage.load(Ordering::Acquire) < Stage::GivenUp as u8)
-            .then_some(calls.since)
+        (calls.running == 0 && !self.is_given_up()).then_some((calls.any, calls.since))
     }
 
     /// Notes that nothing more is expected of it.
@@ -135,7 +142,7 @@ impl Handle {
 
     fn count(&self, change: impl FnOnce(usize) -> usize) {
         let mut calls = self.calls();
-        *calls = Calls { running: change(calls.running), since: Instant::now() };
+        *calls = Calls { running: change(calls.running), any: true, since: Instant::now() };
     }
 
     /// Resolves when the client is gone for all we can see.

@@ -139,8 +139,11 @@ impl Connections {
     async fn room(&mut self) {
         while self.tasks.len() >= self.options.max_connections {
             self.warn("new connections wait: there are as many as may be");
-            let busiest = self.busiest();
-            let _ = self.close_idle(|open| open.peer.address() == busiest) || self.close_idle(|_| true);
+            // Those that are closed already are soon gone.
+            if self.staying().count() == self.open.len() {
+                let busiest = self.busiest();
+                let _ = self.close_idle(|open| open.peer.address() == busiest) || self.close_idle(|_| true);
+            }
             // Where none is idle, one may be soon.
             let _ = timeout(BACKOFF, self.one_ended()).await;
         }
@@ -174,8 +177,8 @@ impl Connections {
             }
         }
         let full = self.options.max_connections - self.options.max_connections / SPARE;
-        let staying = || self.open.values().filter(|open| !open.handle.is_draining()).count();
-        if self.open.len() >= full && staying() >= full {
+        let lasting = || self.open.values().filter(|open| !open.handle.is_draining()).count();
+        if self.open.len() >= full && lasting() >= full {
             self.make_room();
         }
         let (handle, alive) = (Arc::new(Handle::new()), self.alive.clone());
@@ -193,19 +196,24 @@ impl Connections {
 
     /// Whether a client has as many connections as one may have.
     fn has_its_share(&self, peer: &Peer) -> bool {
-        let free = self.options.max_connections.saturating_sub(self.open.len());
+        let free = self.options.max_connections.saturating_sub(self.staying().count());
         self.count_of(peer) >= GREED * free
+    }
+
+    /// Those that are not closed.
+    fn staying(&self) -> impl Iterator<Item = &Open> {
+        self.open.values().filter(|open| !open.handle.is_given_up())
     }
 
     /// How many connections a client has.
     fn count_of(&self, peer: &Peer) -> usize {
-        self.open.values().filter(|open| open.peer.address() == peer.address()).count()
+        self.staying().filter(|open| open.peer.address() == peer.address()).count()
     }
 
     /// How many connections each client has.
     fn counts(&self) -> HashMap<Option<IpAddr>, usize> {
         let mut counts = HashMap::new();
-        for open in self.open.values() {
+        for open in self.staying() {
             *counts.entry(open.peer.address()).or_insert(0) += 1;
         }
         counts
@@ -222,12 +230,13 @@ impl Connections {
         counts.values().all(|count| *count <= counts.get(&peer.address()).copied().unwrap_or_default())
     }
 
-    /// Closes, at once, that of the connections meant which has been idle for longest. `false` if none is.
+    /// Closes, at once, that of the connections meant which was never called on, or has been idle for longest. `false`
+    /// if none is idle.
     fn close_idle(&self, is_meant: impl Fn(&Open) -> bool) -> bool {
         let idle = self.open.values().filter(|open| is_meant(open));
-        let idle = idle.filter_map(|open| Some((open.handle.quiet_since()?, open)));
-        let longest = idle.min_by_key(|(since, _)| *since);
-        longest.is_some_and(|(_, open)| {
+        let idle = idle.filter_map(|open| Some((open.handle.idle()?, open)));
+        let missed_least = idle.min_by_key(|(idle, _)| *idle);
+        missed_least.is_some_and(|(_, open)| {
             open.handle.give_up();
             open.peer.close();
             true
@@ -258,11 +267,11 @@ impl Connections {
         }
     }
 
-    /// Asks the connection to end that has been idle for longest.
+    /// Asks the connection to end that was never called on, or has been idle for longest.
     fn make_room(&self) {
-        let staying = self.open.values().filter(|open| !open.handle.is_draining());
-        let idle = staying.filter_map(|open| Some((open.handle.quiet_since()?, open)));
-        if let Some((_, open)) = idle.min_by_key(|(since, _)| *since) {
+        let lasting = self.open.values().filter(|open| !open.handle.is_draining());
+        let idle = lasting.filter_map(|open| Some((open.handle.idle()?, open)));
+        if let Some((_, open)) = idle.min_by_key(|(idle, _)| *idle) {
             open.handle.drain();
         }
     }
