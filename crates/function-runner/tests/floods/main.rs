@@ -99,6 +99,17 @@ fn request(name: &str, bytes: usize) -> Bytes {
     frames::message(&[(1, list.as_bytes()), (2, image(name).as_bytes())])
 }
 
+/// A request for a built-in function on a list with one long list of values.
+fn list_request(name: &str, values: &str) -> Bytes {
+    let list = format!(
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig: {{apiVersion: v1, kind: ConfigMap, \
+         metadata: {{name: c}}, data: {{a: b}}}}\nitems:\n- {{apiVersion: v1, kind: A, metadata: {{name: x}}, spec: \
+         [{values}]}}\n"
+    );
+    let image = format!("gcr.io/kpt-fn/{name}:v1");
+    frames::message(&[(1, list.as_bytes()), (2, image.as_bytes())])
+}
+
 /// Of calls that have begun, how many were answered with what.
 async fn answers(
     calls: impl IntoIterator<Item = Option<(h2::client::ResponseFuture, h2::SendStream<Bytes>)>>,
@@ -163,6 +174,14 @@ async fn the_service_survives_floods_and_answers_others() {
             let body = request("slow", 5 * MIB);
             let calls = join_all((0..150).map(|_| begin(&client, body.clone(), true))).await;
             answers(calls).await.1
+        })
+        .await;
+
+    scene
+        .flood("lists of nothing but small values", async {
+            let client = connect(address, 65_535).await;
+            let body = list_request("set-labels", &"a,".repeat(2_900_000));
+            answers(join_all((0..8).map(|_| begin(&client, body.clone(), true))).await).await.1
         })
         .await;
 
